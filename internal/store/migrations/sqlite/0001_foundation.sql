@@ -1,0 +1,198 @@
+-- +goose Up
+
+-- Who acts. role is 'owner' for the server owner, '' for everybody else.
+CREATE TABLE accounts (
+  id         TEXT PRIMARY KEY,
+  role       TEXT NOT NULL DEFAULT '',
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+) STRICT;
+
+-- Every signed mutation of the last minutes: the same bytes twice are answered once (design §10.4).
+CREATE TABLE action_nonces (
+  hash       TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  action     TEXT NOT NULL,
+  response   BLOB,
+  expires_at BIGINT NOT NULL
+) STRICT;
+CREATE INDEX action_nonces_expiry ON action_nonces (expires_at);
+
+-- Client-chosen ids: the same id and request is answered once, for good.
+CREATE TABLE action_idempotency (
+  account_id TEXT NOT NULL,
+  action     TEXT NOT NULL,
+  client_id  TEXT NOT NULL,
+  request    BLOB NOT NULL,
+  response   BLOB NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (account_id, action, client_id)
+) STRICT;
+
+CREATE TABLE model_providers (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  type       TEXT NOT NULL,
+  config     TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  UNIQUE (account_id, name)
+) STRICT;
+
+CREATE TABLE secrets (
+  account_id TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  id         TEXT NOT NULL,
+  ciphertext BLOB NOT NULL,
+  metadata   TEXT,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (account_id, name)
+) STRICT;
+CREATE TABLE vault_state (
+  id        INTEGER PRIMARY KEY CHECK (id = 1),
+  key_check BLOB
+) STRICT;
+
+-- definition is the draft; version is the newest published one.
+CREATE TABLE agents (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  definition TEXT NOT NULL,
+  version    BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+) STRICT;
+CREATE INDEX agents_account ON agents (account_id, updated_at);
+CREATE TABLE agent_versions (
+  agent_id   TEXT NOT NULL,
+  version    BIGINT NOT NULL,
+  definition TEXT NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (agent_id, version)
+) STRICT;
+
+-- An agent's files; the bytes are in the blob store under hash.
+CREATE TABLE memory_files (
+  agent_id   TEXT NOT NULL,
+  path       TEXT NOT NULL,
+  hash       TEXT NOT NULL,
+  size       BIGINT NOT NULL,
+  mime_type  TEXT NOT NULL DEFAULT '',
+  encoding   TEXT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (agent_id, path)
+) STRICT;
+CREATE INDEX memory_files_hash ON memory_files (hash);
+
+CREATE TABLE sessions (
+  id                TEXT PRIMARY KEY,
+  account_id        TEXT NOT NULL,
+  agent_id          TEXT NOT NULL,
+  title             TEXT NOT NULL DEFAULT '',
+  title_source      TEXT NOT NULL DEFAULT 'system',
+  description       TEXT NOT NULL DEFAULT '',
+  status            TEXT NOT NULL DEFAULT 'idle',
+  parent_session_id TEXT,
+  run_id            TEXT,
+  plan              TEXT,
+  model_override    TEXT,
+  last_seq          BIGINT NOT NULL DEFAULT 0,
+  last_event_at     BIGINT NOT NULL DEFAULT 0,
+  last_event_kind   TEXT NOT NULL DEFAULT '',
+  last_message_at   BIGINT NOT NULL DEFAULT 0,
+  last_message_from TEXT NOT NULL DEFAULT '',
+  created_at        BIGINT NOT NULL,
+  updated_at        BIGINT NOT NULL
+) STRICT;
+CREATE INDEX sessions_account ON sessions (account_id, updated_at, id);
+CREATE INDEX sessions_agent ON sessions (agent_id, updated_at, id);
+CREATE INDEX sessions_activity ON sessions (agent_id, last_event_at);
+CREATE INDEX sessions_parent ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL;
+
+-- The log: immutable, dense from 1 in each session. payload is JSON of format `version`; opaque is provider state of the
+-- same assistant turn, kept byte for byte and never sent to clients.
+CREATE TABLE session_events (
+  session_id TEXT NOT NULL,
+  seq        BIGINT NOT NULL,
+  id         TEXT NOT NULL,
+  type       TEXT NOT NULL,
+  actor      TEXT NOT NULL,
+  version    BIGINT NOT NULL,
+  payload    TEXT NOT NULL,
+  opaque     TEXT,
+  run_id     TEXT,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (session_id, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE session_attachments (
+  session_id TEXT NOT NULL,
+  id         TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  mime_type  TEXT NOT NULL DEFAULT '',
+  size       BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (session_id, id)
+) STRICT;
+CREATE INDEX session_attachments_blob ON session_attachments (id);
+
+-- Everything that executes; also the queue.
+CREATE TABLE runs (
+  id               TEXT PRIMARY KEY,
+  account_id       TEXT NOT NULL,
+  root_run_id      TEXT NOT NULL,
+  parent_run_id    TEXT,
+  depth            BIGINT NOT NULL DEFAULT 0,
+  kind             TEXT NOT NULL,
+  agent_id         TEXT,
+  agent_version    BIGINT,
+  session_id       TEXT,
+  origin           TEXT NOT NULL,
+  title            TEXT NOT NULL,
+  status           TEXT NOT NULL,
+  queue            TEXT NOT NULL,
+  attempt          BIGINT NOT NULL DEFAULT 0,
+  max_attempts     BIGINT NOT NULL,
+  not_before       BIGINT NOT NULL DEFAULT 0,
+  lease_owner      TEXT,
+  lease_epoch      BIGINT NOT NULL DEFAULT 0,
+  lease_expires_at BIGINT NOT NULL DEFAULT 0,
+  input            TEXT,
+  output           TEXT,
+  error            TEXT,
+  usage            TEXT,
+  child_usage      TEXT,
+  plan             TEXT,
+  created_at       BIGINT NOT NULL,
+  started_at       BIGINT,
+  finished_at      BIGINT,
+  updated_at       BIGINT NOT NULL
+) STRICT;
+CREATE INDEX runs_queue ON runs (queue, created_at, id) WHERE status = 'queued';
+CREATE INDEX runs_live ON runs (status, lease_owner) WHERE status IN ('claimed', 'running');
+CREATE INDEX runs_session ON runs (session_id, created_at, id);
+CREATE INDEX runs_agent ON runs (agent_id, created_at, id);
+CREATE INDEX runs_root ON runs (root_run_id, created_at, id);
+CREATE INDEX runs_parent ON runs (parent_run_id) WHERE parent_run_id IS NOT NULL;
+
+-- Effects that are not pure: started before, committed after; started without committed is in doubt (design §6).
+CREATE TABLE effects (
+  run_id     TEXT NOT NULL,
+  call_id    TEXT NOT NULL,
+  session_id TEXT,
+  tool       TEXT NOT NULL,
+  class      TEXT NOT NULL,
+  state      TEXT NOT NULL,
+  started_at BIGINT NOT NULL,
+  ended_at   BIGINT,
+  PRIMARY KEY (run_id, call_id)
+) STRICT;
+
+-- Facts about this deployment.
+CREATE TABLE server_state (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
