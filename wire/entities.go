@@ -1,0 +1,344 @@
+package wire
+
+import "encoding/json"
+
+// AgentInfo is an agent as its readers see it (spec §4).
+type AgentInfo struct {
+	ID         string          `json:"id"`
+	Account    string          `json:"account"`
+	Definition AgentDefinition `json:"definition"`
+	StateDir   string          `json:"stateDir"`
+	Status     string          `json:"status"`
+	CreatedAt  int64           `json:"createdAt"`
+	UpdatedAt  int64           `json:"updatedAt"`
+	// AccessRole is the caller's role: owner, writer, reader or chatter.
+	AccessRole string         `json:"accessRole,omitempty"`
+	PublicRead bool           `json:"publicRead,omitempty"`
+	PublicChat bool           `json:"publicChat,omitempty"`
+	Activity   *AgentActivity `json:"activity,omitempty"`
+}
+
+// AgentActivity is the newest event and message over all sessions of an agent, and whether any run of it is live.
+type AgentActivity struct {
+	At          int64  `json:"at"`
+	Kind        string `json:"kind"`
+	MessageAt   int64  `json:"messageAt"`
+	MessageFrom string `json:"messageFrom"`
+	SessionID   string `json:"sessionId"`
+	Busy        bool   `json:"busy"`
+}
+
+// AgentDefinition is the wire's view of an agent's spec. Unknown keys are dropped when it is saved.
+type AgentDefinition struct {
+	Name string `json:"name"`
+	// SystemPrompt is always a block array once stored; text is accepted and parsed as Markdown into blocks.
+	SystemPrompt   PromptBlocks   `json:"systemPrompt"`
+	ModelProvider  string         `json:"modelProvider"`
+	Model          string         `json:"model"`
+	ReasoningLevel string         `json:"reasoningLevel,omitempty"`
+	Thoroughness   string         `json:"thoroughness,omitempty"`
+	EnabledModels  []ModelChoice  `json:"enabledModels,omitempty"`
+	Tools          *[]string      `json:"tools,omitempty"`
+	McpServers     []string       `json:"mcpServers,omitempty"`
+	SigningKey     string         `json:"signingKey,omitempty"`
+	SigningKeys    []string       `json:"signingKeys,omitempty"`
+	Metadata       map[string]any `json:"metadata,omitempty"`
+}
+
+// ModelChoice names a model of a configured provider.
+type ModelChoice struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+}
+
+// PromptBlocks is a prompt as a tree of hypermedia blocks.
+type PromptBlocks []PromptBlock
+
+// PromptBlock is one node of a prompt: a block (id and type are non-empty text, further keys are free) and its children.
+type PromptBlock struct {
+	Block    map[string]any `json:"block"`
+	Children []PromptBlock  `json:"children,omitempty"`
+}
+
+// SessionInfo is a conversation without its events (spec §4).
+type SessionInfo struct {
+	ID      string `json:"id"`
+	Account string `json:"account"`
+	AgentID string `json:"agentId"`
+	Title   string `json:"title,omitempty"`
+	// Status mirrors the session's runs: idle, streaming, stopped or error.
+	Status            string           `json:"status"`
+	CreatedAt         int64            `json:"createdAt"`
+	UpdatedAt         int64            `json:"updatedAt"`
+	ParentSessionID   string           `json:"parentSessionId,omitempty"`
+	RunID             string           `json:"runId,omitempty"`
+	Plan              *RunPlan         `json:"plan,omitempty"`
+	ChildSessionCount int64            `json:"childSessionCount,omitempty"`
+	ModelOverride     *ModelOverride   `json:"modelOverride,omitempty"`
+	Description       string           `json:"description,omitempty"`
+	Activity          *SessionActivity `json:"activity,omitempty"`
+}
+
+// SessionActivity is the time and the sender (user or agent) of a session's latest message.
+type SessionActivity struct {
+	MessageAt   int64  `json:"messageAt"`
+	MessageFrom string `json:"messageFrom"`
+}
+
+// ModelOverride is the model a session uses instead of its agent's. Without a reasoning level reasoning is off.
+type ModelOverride struct {
+	Provider       string `json:"provider"`
+	Model          string `json:"model"`
+	ReasoningLevel string `json:"reasoningLevel,omitempty"`
+}
+
+// SessionListCursor continues a list of sessions, newest first, after the row it names.
+type SessionListCursor struct {
+	UpdatedBefore int64  `json:"updatedBefore"`
+	IDBefore      string `json:"idBefore"`
+}
+
+// SessionEvent is one durable entry of a session's log.
+type SessionEvent struct {
+	ID        string  `json:"id"`
+	SessionID string  `json:"sessionId"`
+	Seq       int64   `json:"seq"`
+	Event     Payload `json:"event"`
+	CreatedAt int64   `json:"createdAt"`
+}
+
+// Payload is a JSON object that is kept as it was written. In CBOR it is the same object as a map.
+type Payload json.RawMessage
+
+// MarshalJSON returns the object itself.
+func (p Payload) MarshalJSON() ([]byte, error) { return json.RawMessage(p).MarshalJSON() }
+
+// UnmarshalJSON keeps a copy of the object.
+func (p *Payload) UnmarshalJSON(b []byte) error { return (*json.RawMessage)(p).UnmarshalJSON(b) }
+
+// EventMeta is the provenance of an event, stamped once when it is appended.
+type EventMeta struct {
+	AccountID string `json:"accountId,omitempty"`
+	SignerID  string `json:"signerId,omitempty"`
+	Model     string `json:"model,omitempty"`
+	// Provider is the type of the provider (openai, custom, …), not its configured name.
+	Provider       string `json:"provider,omitempty"`
+	Usage          *Usage `json:"usage,omitempty"`
+	DurationMs     int64  `json:"durationMs,omitempty"`
+	ReasoningLevel string `json:"reasoningLevel,omitempty"`
+}
+
+// MessageEvent is something that was said. Actor is empty for what a user or an agent said in the ordinary way.
+type MessageEvent struct {
+	Type            string          `json:"type"`
+	Role            string          `json:"role"`
+	Content         string          `json:"content"`
+	RawMarkdown     string          `json:"rawMarkdown,omitempty"`
+	Blocks          json.RawMessage `json:"blocks,omitempty"`
+	ContextLines    []string        `json:"contextLines,omitempty"`
+	Attachments     []AttachmentRef `json:"attachments,omitempty"`
+	ClientMessageID string          `json:"clientMessageId,omitempty"`
+	Actor           string          `json:"actor,omitempty"`
+	Meta            *EventMeta      `json:"meta,omitempty"`
+}
+
+// AttachmentRef names a session attachment inside a message.
+type AttachmentRef struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	MimeType string `json:"mimeType,omitempty"`
+	Size     int64  `json:"size"`
+}
+
+// ToolCallEvent is a call that was started.
+type ToolCallEvent struct {
+	Type  string          `json:"type"`
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+	Actor string          `json:"actor,omitempty"`
+	Meta  *EventMeta      `json:"meta,omitempty"`
+}
+
+// ToolResultEvent answers a call with an output or an error.
+type ToolResultEvent struct {
+	Type       string          `json:"type"`
+	ToolCallID string          `json:"toolCallId"`
+	Name       string          `json:"name"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	Actor      string          `json:"actor,omitempty"`
+	Meta       *EventMeta      `json:"meta,omitempty"`
+}
+
+// ErrorEvent says that a turn failed.
+type ErrorEvent struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Actor   string `json:"actor,omitempty"`
+}
+
+// Usage counts the tokens of a model; Input excludes cached ones.
+type Usage struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cacheRead"`
+	CacheWrite int64 `json:"cacheWrite"`
+	Total      int64 `json:"total"`
+}
+
+// RunUsage is a run's own usage and the sum over its ended children.
+type RunUsage struct {
+	Usage
+	Children *ChildUsage `json:"children,omitempty"`
+}
+
+// ChildUsage sums the usage of ended descendants; Runs counts them.
+type ChildUsage struct {
+	Usage
+	Runs int64 `json:"runs"`
+}
+
+// RunActivity is what a run does at this moment: starting, thinking, responding, tool or finalizing.
+type RunActivity struct {
+	Phase      string `json:"phase"`
+	ToolName   string `json:"toolName,omitempty"`
+	ToolCallID string `json:"toolCallId,omitempty"`
+	Detail     string `json:"detail,omitempty"`
+	OutputTail string `json:"outputTail,omitempty"`
+}
+
+// RunInfo is the public record of a run (spec §4).
+type RunInfo struct {
+	ID            string    `json:"id"`
+	Account       string    `json:"account"`
+	RootRunID     string    `json:"rootRunId"`
+	ParentRunID   string    `json:"parentRunId,omitempty"`
+	Depth         int64     `json:"depth"`
+	Kind          string    `json:"kind"`
+	AgentID       string    `json:"agentId,omitempty"`
+	SessionID     string    `json:"sessionId,omitempty"`
+	Origin        string    `json:"origin"`
+	Title         string    `json:"title"`
+	ChildRunCount int64     `json:"childRunCount,omitempty"`
+	Status        string    `json:"status"`
+	Plan          *RunPlan  `json:"plan,omitempty"`
+	Error         *RunError `json:"error,omitempty"`
+	// UnmetObligations lists what a run that ended still owed.
+	UnmetObligations []UnmetObligation `json:"unmetObligations,omitempty"`
+	Usage            *RunUsage         `json:"usage,omitempty"`
+	CreatedAt        int64             `json:"createdAt"`
+	StartedAt        int64             `json:"startedAt,omitempty"`
+	FinishedAt       int64             `json:"finishedAt,omitempty"`
+	UpdatedAt        int64             `json:"updatedAt"`
+}
+
+// RunError is why a run failed. Code is one of the wire's run error codes, such as provider-error.
+type RunError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// UnmetObligation names what is owed: a typed result, or plan steps by their labels.
+type UnmetObligation struct {
+	Kind  string   `json:"kind"`
+	Steps []string `json:"steps,omitempty"`
+}
+
+// RunPlan is a checklist of at most 100 steps.
+type RunPlan struct {
+	Title      string     `json:"title,omitempty"`
+	Steps      []PlanStep `json:"steps"`
+	OwnerRunID string     `json:"ownerRunId,omitempty"`
+	// SettledAt is when every step had become done, failed or skipped.
+	SettledAt int64 `json:"settledAt,omitempty"`
+}
+
+// PlanStep is one line of a plan; Status is pending, running, done, failed or skipped.
+type PlanStep struct {
+	ID         string `json:"id"`
+	Label      string `json:"label"`
+	Status     string `json:"status"`
+	ResolvedBy string `json:"resolvedBy,omitempty"`
+}
+
+// MemoryEntry is a file or folder of an agent's memory.
+type MemoryEntry struct {
+	Path       string `json:"path"`
+	Type       string `json:"type"`
+	Size       int64  `json:"size"`
+	UpdatedAt  int64  `json:"updatedAt"`
+	MimeType   string `json:"mimeType,omitempty"`
+	EntryCount int64  `json:"entryCount,omitempty"`
+}
+
+// MemoryFile is a file of an agent's memory with its bytes: Content when Encoding is utf8, Data when it is binary.
+type MemoryFile struct {
+	Path      string `json:"path"`
+	Size      int64  `json:"size"`
+	UpdatedAt int64  `json:"updatedAt"`
+	MimeType  string `json:"mimeType,omitempty"`
+	Encoding  string `json:"encoding"`
+	Content   string `json:"content,omitempty"`
+	Data      []byte `json:"data,omitempty"`
+}
+
+// AttachmentInfo is a file of a session; its id is the SHA-256 of its bytes.
+type AttachmentInfo struct {
+	ID        string `json:"id"`
+	SessionID string `json:"sessionId"`
+	Name      string `json:"name"`
+	MimeType  string `json:"mimeType,omitempty"`
+	Size      int64  `json:"size"`
+	CreatedAt int64  `json:"createdAt"`
+}
+
+// ToolInfo is a callable of an agent.
+type ToolInfo struct {
+	Name        string          `json:"name"`
+	Kind        string          `json:"kind"`
+	Summary     string          `json:"summary"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input"`
+	Output      json.RawMessage `json:"output,omitempty"`
+	CID         string          `json:"cid"`
+	Enabled     bool            `json:"enabled"`
+	Granted     bool            `json:"granted"`
+	CreatedAt   int64           `json:"createdAt"`
+	UpdatedAt   int64           `json:"updatedAt"`
+}
+
+// ProviderConfig configures a model provider.
+type ProviderConfig struct {
+	Type          string            `json:"type"`
+	ModelDefaults map[string]any    `json:"modelDefaults,omitempty"`
+	SecretRefs    map[string]string `json:"secretRefs,omitempty"`
+	BaseURL       string            `json:"baseUrl,omitempty"`
+	AuthMode      string            `json:"authMode,omitempty"`
+}
+
+// ProviderInfo is a configured provider without its secrets.
+type ProviderInfo struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Type       string `json:"type"`
+	HasSecrets bool   `json:"hasSecrets"`
+	CreatedAt  int64  `json:"createdAt"`
+	UpdatedAt  int64  `json:"updatedAt"`
+}
+
+// SecretInfo is a secret without its value.
+type SecretInfo struct {
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+	HasValue  bool           `json:"hasValue"`
+	CreatedAt int64          `json:"createdAt"`
+	UpdatedAt int64          `json:"updatedAt"`
+}
+
+// ModelRef is one model that a provider offers.
+type ModelRef struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
