@@ -1,0 +1,99 @@
+// Package bus carries live frames and hints from what happened to who watches.
+//
+// It is never the truth: what travels here is either already durable (the subscriber can read it again by seq) or not
+// worth keeping (a partial). Publish never blocks and never fails; a subscriber that falls behind has its partials merged,
+// loses no durable frame, and is told with ErrTooSlow when its mailbox is full, so that it can resume from its cursor.
+//
+// bus is tier 1 and imports wire only. sessionlog, runs and notify publish; transports subscribe.
+package bus
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/loam-agents/loam/wire"
+)
+
+// Message is one frame on its way to every subscriber of a topic. It is immutable once published.
+type Message struct {
+	// Topic is the subscription key, such as sessions/<id>.
+	Topic string
+	// Frame is what subscribers receive.
+	Frame wire.Frame
+
+	once    sync.Once
+	encoded []byte
+}
+
+// New makes a message whose frame carries the topic as its key.
+func New(topic string, frame wire.Frame) *Message {
+	frame.Key = topic
+	return &Message{Topic: topic, Frame: frame}
+}
+
+// JSON is the frame's text form. It is encoded once however many subscribers send it.
+func (m *Message) JSON() []byte {
+	m.once.Do(func() {
+		b, err := json.Marshal(&m.Frame)
+		if err != nil {
+			b = fmt.Appendf(nil, `{"_":"error","message":%q}`, "frame could not be encoded")
+		}
+		m.encoded = b
+	})
+	return m.encoded
+}
+
+// Partial tells whether the message may be merged with another or lost.
+func (m *Message) Partial() bool { return m.Frame.Kind == wire.FrameAppendPartial }
+
+// Bus is what publishers and subscribers share.
+type Bus interface {
+	// Publish hands m to every subscription of its topic. It never blocks.
+	Publish(m *Message)
+	// Subscribe returns a subscription without topics. The caller closes it.
+	Subscribe() *Subscription
+}
+
+// Local is the bus of one process.
+type Local struct {
+	mu     sync.RWMutex
+	topics map[string]map[*Subscription]struct{}
+}
+
+// NewLocal returns an empty bus.
+func NewLocal() *Local { return &Local{topics: map[string]map[*Subscription]struct{}{}} }
+
+// Publish implements Bus.
+func (b *Local) Publish(m *Message) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for s := range b.topics[m.Topic] {
+		s.push(m)
+	}
+}
+
+// Subscribe implements Bus.
+func (b *Local) Subscribe() *Subscription {
+	return &Subscription{bus: b, topics: map[string]struct{}{}, ready: make(chan struct{}, 1)}
+}
+
+func (b *Local) join(topic string, s *Subscription) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	subs := b.topics[topic]
+	if subs == nil {
+		subs = map[*Subscription]struct{}{}
+		b.topics[topic] = subs
+	}
+	subs[s] = struct{}{}
+}
+
+func (b *Local) leave(topic string, s *Subscription) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.topics[topic], s)
+	if len(b.topics[topic]) == 0 {
+		delete(b.topics, topic)
+	}
+}

@@ -1,0 +1,146 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/loam-agents/loam/wire"
+)
+
+// Limits of a mailbox.
+const (
+	// MaxPending is the number of messages a subscriber may have outstanding before it is given up.
+	MaxPending = 16384
+	// mergeFrom is the backlog from which consecutive text deltas of one partial are merged into one frame.
+	mergeFrom = 32
+)
+
+// Errors of Next.
+var (
+	// ErrTooSlow says that the mailbox overflowed: messages are missing from here on.
+	ErrTooSlow = errors.New("subscriber is too slow")
+	// ErrClosed says that the subscription was closed.
+	ErrClosed = errors.New("subscription is closed")
+)
+
+// Subscription is a mailbox on any number of topics. One goroutine reads it.
+type Subscription struct {
+	bus   *Local
+	ready chan struct{}
+
+	mu      sync.Mutex
+	topics  map[string]struct{}
+	pending []*Message
+	err     error
+}
+
+// Join adds a topic. Messages published after Join returns are received.
+func (s *Subscription) Join(topic string) {
+	s.mu.Lock()
+	_, dup := s.topics[topic]
+	closed := errors.Is(s.err, ErrClosed)
+	if !dup && !closed {
+		s.topics[topic] = struct{}{}
+	}
+	s.mu.Unlock()
+	if !dup && !closed {
+		s.bus.join(topic, s)
+	}
+}
+
+// Leave removes a topic; messages already in the mailbox stay.
+func (s *Subscription) Leave(topic string) {
+	s.mu.Lock()
+	delete(s.topics, topic)
+	s.mu.Unlock()
+	s.bus.leave(topic, s)
+}
+
+// Next returns everything that waits, oldest first, or blocks until something does. It fails with ErrTooSlow after an
+// overflow, ErrClosed after Close, or the error of ctx.
+func (s *Subscription) Next(ctx context.Context) ([]*Message, error) {
+	for {
+		s.mu.Lock()
+		batch, err := s.pending, s.err
+		s.pending = nil
+		s.mu.Unlock()
+		switch {
+		case err != nil:
+			return nil, err
+		case len(batch) > 0:
+			return batch, nil
+		}
+		select {
+		case <-s.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Close leaves every topic. A blocked Next returns ErrClosed.
+func (s *Subscription) Close() {
+	s.mu.Lock()
+	topics := s.topics
+	s.topics = map[string]struct{}{}
+	s.err, s.pending = ErrClosed, nil
+	s.mu.Unlock()
+	for topic := range topics {
+		s.bus.leave(topic, s)
+	}
+	s.signal()
+}
+
+func (s *Subscription) push(m *Message) {
+	s.mu.Lock()
+	switch {
+	case s.err != nil:
+	case s.merge(m):
+	case len(s.pending) >= MaxPending:
+		s.err, s.pending = ErrTooSlow, nil
+	default:
+		s.pending = append(s.pending, m)
+	}
+	s.mu.Unlock()
+	s.signal()
+}
+
+// merge folds a text delta into the last waiting message when both are deltas of the same partial and a backlog exists.
+func (s *Subscription) merge(m *Message) bool {
+	if len(s.pending) < mergeFrom || !m.Partial() {
+		return false
+	}
+	last := s.pending[len(s.pending)-1]
+	if last.Topic != m.Topic || !last.Partial() || last.Frame.PartialID != m.Frame.PartialID || last.Frame.RunID != m.Frame.RunID {
+		return false
+	}
+	a, b := last.Frame.Patch, m.Frame.Patch
+	if a == nil || b == nil || a.Done || b.Done {
+		return false
+	}
+	patch := *a
+	patch.TextDelta += b.TextDelta
+	if b.Usage != nil {
+		patch.Usage = b.Usage
+	}
+	if b.Activity != nil {
+		patch.Activity = b.Activity
+	}
+	frame := last.Frame
+	frame.Patch = &patch
+	s.pending[len(s.pending)-1] = &Message{Topic: m.Topic, Frame: frame}
+	return true
+}
+
+func (s *Subscription) signal() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// Partial builds an appendPartial message of a session.
+func Partial(sessionID, partialID string, patch wire.PartialPatch) *Message {
+	return New(wire.KeySession+sessionID, wire.Frame{Kind: wire.FrameAppendPartial, PartialID: partialID, Patch: &patch})
+}
