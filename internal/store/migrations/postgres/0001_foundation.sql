@@ -1,4 +1,4 @@
--- +goose Up
+-- min_compatible: 1
 
 -- Who acts. role is 'owner' for the server owner, '' for everybody else.
 CREATE TABLE accounts (
@@ -156,6 +156,7 @@ CREATE TABLE runs (
   queue            TEXT NOT NULL,
   attempt          BIGINT NOT NULL DEFAULT 0,
   max_attempts     BIGINT NOT NULL,
+  recoveries       BIGINT NOT NULL DEFAULT 0,
   not_before       BIGINT NOT NULL DEFAULT 0,
   lease_owner      TEXT,
   lease_epoch      BIGINT NOT NULL DEFAULT 0,
@@ -172,7 +173,11 @@ CREATE TABLE runs (
   updated_at       BIGINT NOT NULL
 );
 CREATE INDEX runs_queue ON runs (queue, created_at, id) WHERE status = 'queued';
-CREATE INDEX runs_live ON runs (status, lease_owner) WHERE status IN ('claimed', 'running');
+-- Whoever holds a lease holds its session: at most one agent run of a session executes. A canceled run keeps its lease
+-- until its worker has let go.
+CREATE UNIQUE INDEX runs_one_per_session ON runs (session_id) WHERE lease_owner IS NOT NULL AND kind = 'agent';
+CREATE INDEX runs_leased ON runs (lease_owner, lease_expires_at) WHERE lease_owner IS NOT NULL;
+CREATE INDEX runs_live ON runs (agent_id) WHERE status IN ('queued', 'claimed', 'running', 'waiting');
 CREATE INDEX runs_session ON runs (session_id, created_at, id);
 CREATE INDEX runs_agent ON runs (agent_id, created_at, id);
 CREATE INDEX runs_root ON runs (root_run_id, created_at, id);

@@ -1,11 +1,11 @@
--- +goose Up
+-- min_compatible: 1
 
 -- Who acts. role is 'owner' for the server owner, '' for everybody else.
 CREATE TABLE accounts (
   id         TEXT PRIMARY KEY,
   role       TEXT NOT NULL DEFAULT '',
-  created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
 ) STRICT;
 
 -- Every signed mutation of the last minutes: the same bytes twice are answered once (design §10.4).
@@ -14,7 +14,7 @@ CREATE TABLE action_nonces (
   account_id TEXT NOT NULL,
   action     TEXT NOT NULL,
   response   BLOB,
-  expires_at BIGINT NOT NULL
+  expires_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX action_nonces_expiry ON action_nonces (expires_at);
 
@@ -25,7 +25,7 @@ CREATE TABLE action_idempotency (
   client_id  TEXT NOT NULL,
   request    BLOB NOT NULL,
   response   BLOB NOT NULL,
-  created_at BIGINT NOT NULL,
+  created_at INTEGER NOT NULL,
   PRIMARY KEY (account_id, action, client_id)
 ) STRICT;
 
@@ -35,8 +35,8 @@ CREATE TABLE model_providers (
   name       TEXT NOT NULL,
   type       TEXT NOT NULL,
   config     TEXT NOT NULL,
-  created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
   UNIQUE (account_id, name)
 ) STRICT;
 
@@ -46,8 +46,8 @@ CREATE TABLE secrets (
   id         TEXT NOT NULL,
   ciphertext BLOB NOT NULL,
   metadata   TEXT,
-  created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
   PRIMARY KEY (account_id, name)
 ) STRICT;
 CREATE TABLE vault_state (
@@ -60,17 +60,17 @@ CREATE TABLE agents (
   id         TEXT PRIMARY KEY,
   account_id TEXT NOT NULL,
   definition TEXT NOT NULL,
-  version    BIGINT NOT NULL,
-  created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL
+  version    INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX agents_account ON agents (account_id, updated_at);
 CREATE TABLE agent_versions (
   agent_id   TEXT NOT NULL,
-  version    BIGINT NOT NULL,
+  version    INTEGER NOT NULL,
   definition TEXT NOT NULL,
   created_by TEXT NOT NULL,
-  created_at BIGINT NOT NULL,
+  created_at INTEGER NOT NULL,
   PRIMARY KEY (agent_id, version)
 ) STRICT;
 
@@ -79,10 +79,10 @@ CREATE TABLE memory_files (
   agent_id   TEXT NOT NULL,
   path       TEXT NOT NULL,
   hash       TEXT NOT NULL,
-  size       BIGINT NOT NULL,
+  size       INTEGER NOT NULL,
   mime_type  TEXT NOT NULL DEFAULT '',
   encoding   TEXT NOT NULL,
-  updated_at BIGINT NOT NULL,
+  updated_at INTEGER NOT NULL,
   PRIMARY KEY (agent_id, path)
 ) STRICT;
 CREATE INDEX memory_files_hash ON memory_files (hash);
@@ -99,13 +99,13 @@ CREATE TABLE sessions (
   run_id            TEXT,
   plan              TEXT,
   model_override    TEXT,
-  last_seq          BIGINT NOT NULL DEFAULT 0,
-  last_event_at     BIGINT NOT NULL DEFAULT 0,
+  last_seq          INTEGER NOT NULL DEFAULT 0,
+  last_event_at     INTEGER NOT NULL DEFAULT 0,
   last_event_kind   TEXT NOT NULL DEFAULT '',
-  last_message_at   BIGINT NOT NULL DEFAULT 0,
+  last_message_at   INTEGER NOT NULL DEFAULT 0,
   last_message_from TEXT NOT NULL DEFAULT '',
-  created_at        BIGINT NOT NULL,
-  updated_at        BIGINT NOT NULL
+  created_at        INTEGER NOT NULL,
+  updated_at        INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_account ON sessions (account_id, updated_at, id);
 CREATE INDEX sessions_agent ON sessions (agent_id, updated_at, id);
@@ -116,15 +116,15 @@ CREATE INDEX sessions_parent ON sessions (parent_session_id) WHERE parent_sessio
 -- same assistant turn, kept byte for byte and never sent to clients.
 CREATE TABLE session_events (
   session_id TEXT NOT NULL,
-  seq        BIGINT NOT NULL,
+  seq        INTEGER NOT NULL,
   id         TEXT NOT NULL,
   type       TEXT NOT NULL,
   actor      TEXT NOT NULL,
-  version    BIGINT NOT NULL,
+  version    INTEGER NOT NULL,
   payload    TEXT NOT NULL,
   opaque     TEXT,
   run_id     TEXT,
-  created_at BIGINT NOT NULL,
+  created_at INTEGER NOT NULL,
   PRIMARY KEY (session_id, seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -133,8 +133,8 @@ CREATE TABLE session_attachments (
   id         TEXT NOT NULL,
   name       TEXT NOT NULL,
   mime_type  TEXT NOT NULL DEFAULT '',
-  size       BIGINT NOT NULL,
-  created_at BIGINT NOT NULL,
+  size       INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
   PRIMARY KEY (session_id, id)
 ) STRICT;
 CREATE INDEX session_attachments_blob ON session_attachments (id);
@@ -145,34 +145,39 @@ CREATE TABLE runs (
   account_id       TEXT NOT NULL,
   root_run_id      TEXT NOT NULL,
   parent_run_id    TEXT,
-  depth            BIGINT NOT NULL DEFAULT 0,
+  depth            INTEGER NOT NULL DEFAULT 0,
   kind             TEXT NOT NULL,
   agent_id         TEXT,
-  agent_version    BIGINT,
+  agent_version    INTEGER,
   session_id       TEXT,
   origin           TEXT NOT NULL,
   title            TEXT NOT NULL,
   status           TEXT NOT NULL,
   queue            TEXT NOT NULL,
-  attempt          BIGINT NOT NULL DEFAULT 0,
-  max_attempts     BIGINT NOT NULL,
-  not_before       BIGINT NOT NULL DEFAULT 0,
+  attempt          INTEGER NOT NULL DEFAULT 0,
+  max_attempts     INTEGER NOT NULL,
+  recoveries       INTEGER NOT NULL DEFAULT 0,
+  not_before       INTEGER NOT NULL DEFAULT 0,
   lease_owner      TEXT,
-  lease_epoch      BIGINT NOT NULL DEFAULT 0,
-  lease_expires_at BIGINT NOT NULL DEFAULT 0,
+  lease_epoch      INTEGER NOT NULL DEFAULT 0,
+  lease_expires_at INTEGER NOT NULL DEFAULT 0,
   input            TEXT,
   output           TEXT,
   error            TEXT,
   usage            TEXT,
   child_usage      TEXT,
   plan             TEXT,
-  created_at       BIGINT NOT NULL,
-  started_at       BIGINT,
-  finished_at      BIGINT,
-  updated_at       BIGINT NOT NULL
+  created_at       INTEGER NOT NULL,
+  started_at       INTEGER,
+  finished_at      INTEGER,
+  updated_at       INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX runs_queue ON runs (queue, created_at, id) WHERE status = 'queued';
-CREATE INDEX runs_live ON runs (status, lease_owner) WHERE status IN ('claimed', 'running');
+-- Whoever holds a lease holds its session: at most one agent run of a session executes. A canceled run keeps its lease
+-- until its worker has let go.
+CREATE UNIQUE INDEX runs_one_per_session ON runs (session_id) WHERE lease_owner IS NOT NULL AND kind = 'agent';
+CREATE INDEX runs_leased ON runs (lease_owner, lease_expires_at) WHERE lease_owner IS NOT NULL;
+CREATE INDEX runs_live ON runs (agent_id) WHERE status IN ('queued', 'claimed', 'running', 'waiting');
 CREATE INDEX runs_session ON runs (session_id, created_at, id);
 CREATE INDEX runs_agent ON runs (agent_id, created_at, id);
 CREATE INDEX runs_root ON runs (root_run_id, created_at, id);
@@ -186,8 +191,8 @@ CREATE TABLE effects (
   tool       TEXT NOT NULL,
   class      TEXT NOT NULL,
   state      TEXT NOT NULL,
-  started_at BIGINT NOT NULL,
-  ended_at   BIGINT,
+  started_at INTEGER NOT NULL,
+  ended_at   INTEGER,
   PRIMARY KEY (run_id, call_id)
 ) STRICT;
 
