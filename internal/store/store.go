@@ -50,6 +50,13 @@ var (
 	ErrFull = errors.New("disk is full")
 	// ErrUnreachable says that the database server cannot be reached.
 	ErrUnreachable = errors.New("database server cannot be reached")
+	// ErrUnique says that a row with the same key exists; the transaction is doomed, so look for it in a new one or use
+	// ON CONFLICT.
+	ErrUnique = errors.New("a row with the same key exists")
+	// ErrForeignKey says that a row refers to one that does not exist, or is still referred to.
+	ErrForeignKey = errors.New("a row that is referred to does not exist")
+	// ErrPanic says that a closure panicked or left its goroutine; it is wrapped with the panic's value and stack.
+	ErrPanic = errors.New("closure panicked")
 )
 
 // Store is a database that was opened and migrated.
@@ -65,6 +72,9 @@ type Store interface {
 	// Epoch is a number that grows with every start of a process on this database: leases taken under an older epoch of the
 	// same node are dead.
 	Epoch() int64
+	// Alive tells whether the process that opened this database under an epoch still holds it. A false answer is certain to
+	// stay false; a true one may be late by the time that a server needs to notice a dead peer.
+	Alive(ctx context.Context, epoch int64) (bool, error)
 	// Stats are counters since the store was opened.
 	Stats() Stats
 	// Check verifies the integrity of the database, for `loam doctor`.
@@ -84,6 +94,10 @@ type Stats struct {
 }
 
 // Tx is what a closure may do. It is valid only inside the closure and not safe for concurrent use.
+//
+// Both databases keep the stricter rules of the two: a statement that fails dooms the transaction even when the closure
+// drops its error, and the rows of a query are read to the end or closed before the next statement. Arguments obey
+// CheckArg. SUM of integers is cast (CAST(SUM(n) AS BIGINT)), since PostgreSQL makes it a numeric.
 type Tx interface {
 	// Exec runs a statement and returns the number of rows that it touched.
 	Exec(query string, args ...any) (int64, error)

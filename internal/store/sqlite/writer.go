@@ -1,0 +1,209 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/store"
+)
+
+// A batch takes what is queued, but not more than this.
+const (
+	maxBatchWrites = 64
+	maxBatchTime   = 2 * time.Millisecond
+)
+
+// writer owns the one connection that writes. Its goroutine opens a transaction, gives queued closures their turn one
+// after another, each in a savepoint, and commits once for all of them. A closure runs on its caller's goroutine while
+// the writer waits for it, so a panic or a failed test ends the caller and never the writer.
+type writer struct {
+	conn    *sql.Conn
+	clock   clock.Clock
+	logger  *slog.Logger
+	queue   *queue
+	stopped chan struct{}
+
+	commits atomic.Int64
+	writes  atomic.Int64
+}
+
+func startWriter(conn *sql.Conn, c clock.Clock, logger *slog.Logger) *writer {
+	w := &writer{conn: conn, clock: c, logger: logger, queue: newQueue(), stopped: make(chan struct{})}
+	go w.loop()
+	return w
+}
+
+// write is Store.Write.
+func (w *writer) write(ctx context.Context, p store.Priority, fn func(store.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := newRequest()
+	if !w.queue.push(p, r) {
+		return store.ErrClosed
+	}
+	var t *tx
+	select {
+	case t = <-r.turn:
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		if w.queue.remove(r) {
+			return ctx.Err()
+		}
+		select {
+		case t = <-r.turn:
+		case err := <-r.done:
+			return err
+		}
+	}
+	w.run(t, fn, r.ran)
+	return <-r.done
+}
+
+// run calls the closure and reports its result, whatever way it ends.
+func (w *writer) run(t *tx, fn func(store.Tx) error, ran chan<- error) {
+	err := fmt.Errorf("%w: it ended its goroutine", store.ErrPanic)
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("%w: %v\n%s", store.ErrPanic, value, debug.Stack())
+		}
+		ran <- err
+	}()
+	err = fn(t)
+}
+
+// stop lets the queue drain and waits for the writer.
+func (w *writer) stop() {
+	w.queue.close()
+	<-w.stopped
+}
+
+func (w *writer) loop() {
+	defer close(w.stopped)
+	for {
+		first := w.queue.pop(true)
+		if first == nil {
+			return
+		}
+		w.serve(first)
+	}
+}
+
+// batch is what one commit covers.
+type batch struct {
+	started  time.Time
+	requests []*request
+	results  []error
+	after    []func()
+	kept     int64
+	// broken says why the transaction cannot be committed.
+	broken error
+}
+
+// serve runs one batch that starts with first.
+func (w *writer) serve(first *request) {
+	b := &batch{started: time.Now()}
+	if err := w.exec("BEGIN IMMEDIATE"); err != nil {
+		first.done <- fmt.Errorf("begin: %w", err)
+		return
+	}
+	for r := first; r != nil; r = w.queue.pop(false) {
+		w.turn(b, r)
+		if b.broken != nil || len(b.requests) == maxBatchWrites || time.Since(b.started) > maxBatchTime {
+			break
+		}
+	}
+	w.commit(b)
+	w.announce(b)
+}
+
+// turn gives one closure its savepoint.
+func (w *writer) turn(b *batch, r *request) {
+	b.requests = append(b.requests, r)
+	if err := w.exec("SAVEPOINT closure"); err != nil {
+		b.broken = err
+		b.results = append(b.results, err)
+		return
+	}
+	t := &tx{conn: w.conn, clock: w.clock}
+	r.turn <- t
+	err := <-r.ran
+	if failed := t.finish(); err == nil {
+		err = failed
+	}
+	b.results = append(b.results, err)
+	if err == nil {
+		b.broken = w.exec("RELEASE closure")
+		b.after = append(b.after, t.after...)
+		b.kept++
+		return
+	}
+	if undo := w.exec("ROLLBACK TO closure"); undo != nil {
+		// SQLite gave up the whole transaction: a full disk or a failed read does that.
+		b.broken = err
+		return
+	}
+	b.broken = w.exec("RELEASE closure")
+}
+
+// commit ends the transaction durably, or turns every result of the batch into the error.
+func (w *writer) commit(b *batch) {
+	err := b.broken
+	if err == nil && b.kept > 0 {
+		err = w.exec("COMMIT")
+	}
+	if err == nil && b.kept > 0 {
+		w.commits.Add(1)
+		w.writes.Add(b.kept)
+		return
+	}
+	// Fails when SQLite has ended the transaction itself, which is what we want.
+	_ = w.exec("ROLLBACK")
+	if err == nil {
+		return
+	}
+	for i, own := range b.results {
+		if !errors.Is(err, own) {
+			b.results[i] = fmt.Errorf("commit: %w", err)
+		}
+	}
+	b.after = nil
+}
+
+// announce runs the callbacks and then lets the callers go.
+func (w *writer) announce(b *batch) {
+	for _, fn := range b.after {
+		w.call(fn)
+	}
+	for i, r := range b.requests {
+		r.done <- b.results[i]
+	}
+}
+
+// call runs one callback. The commit is durable, so a panic cannot fail the write any more: it is logged.
+func (w *writer) call(fn func()) {
+	defer func() {
+		if value := recover(); value != nil {
+			w.logger.Error("callback after commit panicked", "panic", value, "stack", string(debug.Stack()))
+		}
+	}()
+	fn()
+}
+
+// exec runs a statement of the writer's own.
+func (w *writer) exec(text string) error {
+	_, err := w.conn.ExecContext(context.Background(), text)
+	if err != nil {
+		// The connection noted the failure for the next closure to find; it is reported here instead.
+		_ = takeFailure(w.conn)
+	}
+	return err
+}
