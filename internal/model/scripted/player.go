@@ -89,7 +89,7 @@ func (p *player) step(ctx context.Context, s Step) (done, whole bool) {
 	case s.Gate != "":
 		return p.server.gate(s.Gate).pass(ctx) != nil, false
 	case s.WaitMillis > 0:
-		return !p.wait(ctx, time.Duration(s.WaitMillis) * time.Millisecond), false
+		return !p.wait(ctx, time.Duration(s.WaitMillis)*time.Millisecond), false
 	case s.Raw != "":
 		p.send(p.emit.raw(s.Raw))
 	case s.Call != nil:
