@@ -1,0 +1,247 @@
+package runs
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Lease is a worker's right to act for a run. It is safe for concurrent use.
+type Lease struct {
+	q     *Queue
+	epoch int64
+	owner string
+
+	cancel context.CancelCauseFunc
+
+	mu       sync.Mutex
+	run      Run
+	finished bool
+}
+
+// Run is the row as the worker knows it.
+func (l *Lease) Run() Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.run
+}
+
+// Check fails with ErrCanceled or ErrLeaseLost when the worker may no longer write for the run. Every durable effect of a run
+// calls it in its own transaction.
+func (l *Lease) Check(tx store.Tx) error {
+	status, err := l.status(tx)
+	switch {
+	case err != nil:
+		return err
+	case status == Canceled:
+		return ErrCanceled
+	case status != Claimed && status != Running:
+		return ErrLeaseLost
+	}
+	return nil
+}
+
+// CheckStopped fails unless the run was canceled and this worker still holds its session: the moment in which what a
+// stopped turn had already said may be written down.
+func (l *Lease) CheckStopped(tx store.Tx) error {
+	status, err := l.status(tx)
+	if err == nil && status != Canceled {
+		err = ErrLeaseLost
+	}
+	return err
+}
+
+func (l *Lease) status(tx store.Tx) (Status, error) {
+	query := `SELECT status FROM runs WHERE id = ? AND lease_owner = ? AND lease_epoch = ?`
+	if tx.Dialect() == store.Postgres {
+		query += ` FOR SHARE`
+	}
+	var status Status
+	err := tx.QueryRow(query, l.run.ID, l.owner, l.epoch).Scan(&status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", ErrLeaseLost
+	}
+	return status, err
+}
+
+// Start marks the run as running. It is one background write that the worker does not wait for.
+func (l *Lease) Start(ctx context.Context) error {
+	return l.q.opts.Store.Write(ctx, store.Background, func(tx store.Tx) error {
+		r, err := scan(tx.QueryRow(`UPDATE runs SET status = 'running', updated_at = ?
+			WHERE id = ? AND lease_owner = ? AND lease_epoch = ? AND status = 'claimed' RETURNING `+columns,
+			tx.Now(), l.run.ID, l.owner, l.epoch))
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("start run: %w", err)
+		}
+		return l.q.changed(tx, &r)
+	})
+}
+
+// AddUsage adds a generation's tokens to the run. It is called in the transaction that appends what was generated, so a
+// resumed run never counts twice and never forgets.
+func (l *Lease) AddUsage(tx store.Tx, u wire.Usage) error {
+	r, err := Get(tx, l.run.ID)
+	if err != nil {
+		return err
+	}
+	r.Usage = addUsage(r.Usage, u)
+	text, err := jsonText(r.Usage)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE runs SET usage = ?, updated_at = ? WHERE id = ?`, text, tx.Now(), r.ID); err != nil {
+		return fmt.Errorf("add usage: %w", err)
+	}
+	return l.q.changed(tx, &r)
+}
+
+// SetPlan copies a settled plan onto the run.
+func (l *Lease) SetPlan(tx store.Tx, plan *wire.RunPlan) error {
+	text, err := jsonText(plan)
+	if err != nil {
+		return err
+	}
+	r, err := scan(tx.QueryRow(`UPDATE runs SET plan = ?, updated_at = ? WHERE id = ? RETURNING `+columns, text, tx.Now(), l.run.ID))
+	if err != nil {
+		return fmt.Errorf("set plan: %w", err)
+	}
+	return l.q.changed(tx, &r)
+}
+
+// The codes of failed runs, as the wire spells them (spec/agents-protocol.md §6.1).
+const (
+	CodeConfigError   = "config-error"
+	CodeProviderError = "provider-error"
+	CodeExecutorError = "executor-error"
+	CodeNoExecutor    = "no-executor"
+	CodeRunFailed     = "run-failed"
+)
+
+// Outcome is how an execution ended.
+type Outcome struct {
+	// Status is Succeeded or Failed.
+	Status Status
+	Output json.RawMessage
+	// Code and Message of a failure.
+	Code    string
+	Message string
+	// Retry says that another attempt may succeed, not before RetryAfter.
+	Retry      bool
+	RetryAfter time.Duration
+}
+
+// Finish ends the run, or queues it again when the outcome may be retried and attempts are left. It fails with ErrCanceled or
+// ErrLeaseLost when the run is no longer the worker's.
+func (l *Lease) Finish(tx store.Tx, o Outcome) error {
+	if err := l.Check(tx); err != nil {
+		return err
+	}
+	r, err := Get(tx, l.run.ID)
+	if err != nil {
+		return err
+	}
+	if err := l.q.finish(tx, &r, o, tx.Now()); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() {
+		l.mu.Lock()
+		l.finished, l.run = true, r
+		l.mu.Unlock()
+	})
+	return nil
+}
+
+// WillRetry tells whether an outcome would queue the run again.
+func (l *Lease) WillRetry(o Outcome) bool {
+	r := l.Run()
+	return willRetry(&r, o)
+}
+
+func willRetry(r *Run, o Outcome) bool {
+	return o.Status == Failed && o.Retry && r.Attempt-r.Recoveries < r.MaxAttempts
+}
+
+func (q *Queue) finish(tx store.Tx, r *Run, o Outcome, now int64) error {
+	r.LeaseOwner, r.UpdatedAt = "", now
+	if o.Status == Failed {
+		r.Error = &wire.RunError{Code: o.Code, Message: o.Message}
+	} else {
+		r.Error = nil
+	}
+	if willRetry(r, o) {
+		r.Status = Queued
+		r.NotBefore = now + Backoff(r.Attempt-r.Recoveries, o.RetryAfter, q.opts.Jitter(time.Second)).Milliseconds()
+	} else {
+		r.Status, r.Output, r.FinishedAt = o.Status, o.Output, now
+	}
+	if err := q.saveEnd(tx, r); err != nil {
+		return err
+	}
+	if r.Status.Terminal() {
+		if err := q.rollUp(tx, r); err != nil {
+			return err
+		}
+	}
+	tx.AfterCommit(q.Wake)
+	return q.changed(tx, r)
+}
+
+func (q *Queue) saveEnd(tx store.Tx, r *Run) error {
+	var runErr, output, finished any
+	var err error
+	if r.Error != nil {
+		if runErr, err = jsonText(r.Error); err != nil {
+			return err
+		}
+	}
+	if len(r.Output) > 0 {
+		output = string(r.Output)
+	}
+	if r.FinishedAt > 0 {
+		finished = r.FinishedAt
+	}
+	_, err = tx.Exec(`UPDATE runs SET status = ?, lease_owner = NULL, not_before = ?, output = ?, error = ?, finished_at = ?,
+		updated_at = ? WHERE id = ?`, string(r.Status), r.NotBefore, output, runErr, finished, r.UpdatedAt, r.ID)
+	if err != nil {
+		return fmt.Errorf("end run: %w", err)
+	}
+	return nil
+}
+
+// rollUp adds an ended run's own and descendants' usage to its parent.
+func (q *Queue) rollUp(tx store.Tx, r *Run) error {
+	if r.Parent == "" {
+		return nil
+	}
+	parent, err := Get(tx, r.Parent)
+	if err != nil {
+		return err
+	}
+	parent.Children.Usage = addUsage(parent.Children.Usage, addUsage(r.Usage, r.Children.Usage))
+	parent.Children.Runs += 1 + r.Children.Runs
+	text, err := jsonText(parent.Children)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE runs SET child_usage = ? WHERE id = ?`, text, parent.ID); err != nil {
+		return fmt.Errorf("roll up usage: %w", err)
+	}
+	return q.changed(tx, &parent)
+}
+
+func addUsage(a, b wire.Usage) wire.Usage {
+	return wire.Usage{
+		Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead,
+		CacheWrite: a.CacheWrite + b.CacheWrite, Total: a.Total + b.Total,
+	}
+}

@@ -1,0 +1,179 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/store"
+)
+
+// Executor carries out the runs of one kind.
+type Executor interface {
+	// Execute works on a claimed run until it has ended. It ends the run itself with Lease.Finish, in the transaction of its
+	// last effect, or returns an Outcome for the queue to write. When ctx ends it returns soon: context.Cause tells whether
+	// the run was canceled (ErrCanceled), its lease lost (ErrLeaseLost) or the server is stopping (ErrStopping).
+	Execute(ctx context.Context, lease *Lease) (Outcome, error)
+}
+
+// Hooks are told of changes inside the transaction that makes them. They may write to tx and register AfterCommit.
+type Hooks struct {
+	// Changed is called with the row as it stands after every change of status, usage or plan.
+	Changed func(tx store.Tx, r *Run) error
+}
+
+// Causes with which the context of an execution ends.
+var (
+	ErrCanceled  = errors.New("run was canceled")
+	ErrLeaseLost = errors.New("lease of the run was lost")
+	ErrStopping  = errors.New("server is stopping")
+)
+
+// Options configure a Queue.
+type Options struct {
+	Store     store.Store
+	Clock     clock.Clock
+	IDs       id.Source
+	Log       *slog.Logger
+	Hooks     Hooks
+	Executors map[string]Executor
+	// Workers is how many runs execute at once; 64 when zero (design §10.10).
+	Workers int
+	// Owner names this process in leases. It must be unique among processes and starts.
+	Owner string
+	// Exclusive says that no other process works on the database (SQLite): leases of other owners are dead at start.
+	Exclusive bool
+	// Sweep is how often the queue looks for work and dead leases that no hint announced; 2 s when zero.
+	Sweep time.Duration
+	// Jitter returns a random wait below its argument; math/rand when nil.
+	Jitter func(time.Duration) time.Duration
+}
+
+// Queue claims and executes runs.
+type Queue struct {
+	opts Options
+
+	wake chan struct{}
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	loop sync.WaitGroup
+	work sync.WaitGroup
+
+	mu       sync.Mutex
+	started  bool
+	stopping bool
+	held     map[string]*Lease
+	waiters  map[string][]chan Run
+}
+
+// New returns a queue that does not work yet.
+func New(opts Options) *Queue {
+	if opts.Workers <= 0 {
+		opts.Workers = 64
+	}
+	if opts.Sweep <= 0 {
+		opts.Sweep = 2 * time.Second
+	}
+	if opts.Jitter == nil {
+		opts.Jitter = func(d time.Duration) time.Duration { return rand.N(d) }
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Queue{opts: opts, wake: make(chan struct{}, 1), held: map[string]*Lease{}, waiters: map[string][]chan Run{}}
+}
+
+// Spec describes a run to enqueue.
+type Spec struct {
+	// ID is optional; a run with that id is enqueued once.
+	ID           string
+	Account      string
+	Parent       *Run
+	Kind         string
+	Agent        string
+	AgentVersion int64
+	Session      string
+	Origin       string
+	// Title is required; it is cut at 256 bytes.
+	Title       string
+	Lane        Lane
+	MaxAttempts int64
+	Input       json.RawMessage
+}
+
+// Enqueue inserts a run. It is claimed after the transaction commits.
+func (q *Queue) Enqueue(tx store.Tx, s Spec) (Run, error) {
+	title := strings.TrimSpace(s.Title)
+	if title == "" {
+		return Run{}, fault.Invalid("Run title is required")
+	}
+	now := clock.Millis(q.opts.Clock)
+	r := Run{
+		ID: s.ID, Account: s.Account, Kind: s.Kind, Agent: s.Agent, AgentVersion: s.AgentVersion, Session: s.Session,
+		Origin: s.Origin, Title: cut(title, maxTitle), Status: Queued, Lane: s.Lane, MaxAttempts: max(s.MaxAttempts, 1),
+		Input: s.Input, CreatedAt: now, UpdatedAt: now,
+	}
+	if r.ID == "" {
+		r.ID = q.opts.IDs()
+	}
+	r.Root = r.ID
+	if s.Parent != nil {
+		r.Root, r.Parent, r.Depth = s.Parent.Root, s.Parent.ID, s.Parent.Depth+1
+	}
+	var input any
+	if len(r.Input) > 0 {
+		input = string(r.Input)
+	}
+	n, err := tx.Exec(`INSERT INTO runs (id, account_id, root_run_id, parent_run_id, depth, kind, agent_id, agent_version, session_id,
+		origin, title, status, queue, max_attempts, input, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		r.ID, r.Account, r.Root, nullable(r.Parent), r.Depth, r.Kind, nullable(r.Agent), r.AgentVersion, nullable(r.Session),
+		r.Origin, r.Title, string(r.Status), string(r.Lane), r.MaxAttempts, input, now, now)
+	if err != nil {
+		return Run{}, fmt.Errorf("enqueue run: %w", err)
+	}
+	if n == 0 {
+		return Get(tx, r.ID)
+	}
+	tx.AfterCommit(q.Wake)
+	return r, q.changed(tx, &r)
+}
+
+// Wake makes the queue look for work now.
+func (q *Queue) Wake() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// changed reports a row to the hook and to whoever awaits its end.
+func (q *Queue) changed(tx store.Tx, r *Run) error {
+	row := *r
+	if row.Status.Terminal() {
+		tx.AfterCommit(func() { q.settle(row) })
+	}
+	if q.opts.Hooks.Changed == nil {
+		return nil
+	}
+	return q.opts.Hooks.Changed(tx, &row)
+}
+
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && s[limit]&0xc0 == 0x80 {
+		limit--
+	}
+	return s[:limit]
+}

@@ -1,0 +1,199 @@
+package sessionlog
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+// facts of an entry that the row and the session's activity need.
+type facts struct {
+	kind    string
+	actor   Actor
+	message bool
+}
+
+func describe(payload any) (facts, error) {
+	switch p := payload.(type) {
+	case wire.MessageEvent:
+		actor := Actor(p.Actor)
+		if actor == "" {
+			actor = ActorAgent
+			if p.Role == "user" {
+				actor = ActorUser
+			}
+		}
+		return facts{TypeMessage, actor, actor == ActorUser || actor == ActorAgent}, nil
+	case wire.ToolCallEvent:
+		return facts{TypeToolCall, orAgent(p.Actor), false}, nil
+	case wire.ToolResultEvent:
+		return facts{TypeToolResult, orAgent(p.Actor), false}, nil
+	case wire.ErrorEvent:
+		return facts{TypeError, ActorSystem, false}, nil
+	}
+	return facts{}, fmt.Errorf("session log: no such event payload: %T", payload)
+}
+
+func orAgent(actor string) Actor {
+	if actor == "" {
+		return ActorAgent
+	}
+	return Actor(actor)
+}
+
+// activityKind is the kind of a session's latest event in an activity rollup: user, agent or tool.
+func (f facts) activityKind() string {
+	switch {
+	case f.kind == TypeToolCall || f.kind == TypeToolResult:
+		return "tool"
+	case f.actor == ActorUser:
+		return "user"
+	}
+	return "agent"
+}
+
+// Append adds events to a session and returns them with their ids and seqs. The fence is checked first, in the same
+// transaction. After the commit every event is published on sessions/<id> in order. It fails with not_found when the
+// session does not exist, and with whatever the fence says.
+func (l *Log) Append(tx store.Tx, sessionID string, fence Fence, entries ...Entry) ([]wire.SessionEvent, error) {
+	if fence != nil {
+		if err := fence.Check(tx); err != nil {
+			return nil, err
+		}
+	}
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	described := make([]facts, len(entries))
+	messageFrom := ""
+	for i, e := range entries {
+		var err error
+		if described[i], err = describe(e.Payload); err != nil {
+			return nil, err
+		}
+		if described[i].message {
+			messageFrom = string(described[i].actor)
+		}
+	}
+	now := clock.Millis(l.opts.Clock)
+	last := described[len(described)-1]
+	var change Change
+	var lastSeq int64
+	err := tx.QueryRow(`UPDATE sessions SET last_seq = last_seq + ?, last_event_at = ?, last_event_kind = ?,
+		last_message_at = CASE WHEN ? = '' THEN last_message_at ELSE CAST(? AS BIGINT) END,
+		last_message_from = CASE WHEN ? = '' THEN last_message_from ELSE CAST(? AS TEXT) END, updated_at = ?
+		WHERE id = ? RETURNING last_seq, agent_id, account_id`,
+		len(entries), now, last.activityKind(), messageFrom, now, messageFrom, messageFrom, now, sessionID).
+		Scan(&lastSeq, &change.Agent, &change.Account)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fault.Missing(textSessionNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("append to session: %w", err)
+	}
+	out := make([]wire.SessionEvent, len(entries))
+	for i, e := range entries {
+		seq := lastSeq - int64(len(entries)-1-i)
+		if out[i], err = l.insert(tx, sessionID, seq, now, described[i], e); err != nil {
+			return nil, err
+		}
+	}
+	change.Session, change.Reason = sessionID, ReasonEvent
+	tx.AfterCommit(func() { l.announce(change, out) })
+	return out, nil
+}
+
+func (l *Log) insert(tx store.Tx, sessionID string, seq, now int64, f facts, e Entry) (wire.SessionEvent, error) {
+	payload, err := json.Marshal(e.Payload)
+	if err != nil {
+		return wire.SessionEvent{}, fmt.Errorf("encode event: %w", err)
+	}
+	ev := wire.SessionEvent{ID: l.opts.IDs(), SessionID: sessionID, Seq: seq, Event: payload, CreatedAt: now}
+	var opaque, run any
+	if len(e.Opaque) > 0 {
+		opaque = string(e.Opaque)
+	}
+	if e.Run != "" {
+		run = e.Run
+	}
+	_, err = tx.Exec(`INSERT INTO session_events (session_id, seq, id, type, actor, version, payload, opaque, run_id, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sessionID, seq, ev.ID, f.kind, string(f.actor), payloadVersion, string(payload), opaque, run, now)
+	if err != nil {
+		return wire.SessionEvent{}, fmt.Errorf("append event: %w", err)
+	}
+	return ev, nil
+}
+
+func (l *Log) announce(change Change, events []wire.SessionEvent) {
+	for i := range events {
+		l.opts.Bus.Publish(bus.New(wire.KeySession+change.Session, wire.Frame{Kind: wire.FrameAppend, Event: &events[i]}))
+	}
+	l.opts.Changed(change)
+}
+
+// Events returns up to limit events with seq > after, in order. A limit of zero means all.
+func Events(tx store.Tx, sessionID string, after, limit int64) ([]wire.SessionEvent, error) {
+	if limit <= 0 {
+		limit = 1 << 40
+	}
+	return events(tx, `SELECT id, session_id, seq, payload, created_at FROM session_events
+		WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?`, sessionID, after, limit)
+}
+
+// EventsBefore returns the newest events with seq < before, in order, at most limit of them.
+func EventsBefore(tx store.Tx, sessionID string, before, limit int64) ([]wire.SessionEvent, error) {
+	return events(tx, `SELECT id, session_id, seq, payload, created_at FROM (
+		SELECT id, session_id, seq, payload, created_at FROM session_events
+		WHERE session_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?) newest ORDER BY seq`, sessionID, before, limit)
+}
+
+func events(tx store.Tx, query string, args ...any) ([]wire.SessionEvent, error) {
+	rows, err := tx.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := []wire.SessionEvent{}
+	for rows.Next() {
+		var e wire.SessionEvent
+		var payload string
+		if err := rows.Scan(&e.ID, &e.SessionID, &e.Seq, &payload, &e.CreatedAt); err != nil {
+			return nil, err
+		}
+		e.Event = wire.Payload(payload)
+		out = append(out, e)
+	}
+	return out, rows.Err()
+}
+
+// Replay returns a session's whole log with the opaque provider state, for the engine.
+func Replay(tx store.Tx, sessionID string) ([]Stored, error) {
+	rows, err := tx.Query(`SELECT id, session_id, seq, payload, created_at, type, actor, opaque, run_id FROM session_events
+		WHERE session_id = ? ORDER BY seq`, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []Stored
+	for rows.Next() {
+		var e Stored
+		var payload string
+		var opaque, run sql.NullString
+		if err := rows.Scan(&e.ID, &e.SessionID, &e.Seq, &payload, &e.CreatedAt, &e.Type, &e.Actor, &opaque, &run); err != nil {
+			return nil, err
+		}
+		e.Event, e.Run = wire.Payload(payload), run.String
+		if opaque.Valid {
+			e.Opaque = json.RawMessage(opaque.String)
+		}
+		out = append(out, e)
+	}
+	return out, rows.Err()
+}

@@ -1,0 +1,136 @@
+package sessionlog
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Limits of attachments (spec §11).
+const (
+	MaxAttachmentBytes = 100 << 20
+	MaxAttachments     = 200
+	maxAttachmentName  = 256
+)
+
+// Attachment is a file whose bytes are kept, ready to be added to a session.
+type Attachment struct {
+	Hash     string
+	Size     int64
+	Name     string
+	MIMEType string
+}
+
+// PrepareAttachment keeps the bytes of a file before the transaction that adds it. The name is reduced to its base name.
+func (l *Log) PrepareAttachment(ctx context.Context, name, mimeType string, content []byte) (Attachment, error) {
+	if len(content) == 0 {
+		return Attachment{}, fault.Invalid("Attachment content is required")
+	}
+	if len(content) > MaxAttachmentBytes {
+		return Attachment{}, fault.New(fault.TooLarge, "Attachment is too large: at most %d bytes", MaxAttachmentBytes)
+	}
+	hash, size, err := l.opts.Blobs.Put(ctx, bytes.NewReader(content))
+	if err != nil {
+		return Attachment{}, fmt.Errorf("keep attachment: %w", err)
+	}
+	name = baseName(name)
+	if mimeType == "" {
+		mimeType = mimeByName(name)
+	}
+	return Attachment{Hash: hash, Size: size, Name: name, MIMEType: mimeType}, nil
+}
+
+// Attach adds a prepared file to a session. The same bytes have the same id and are added once.
+func (l *Log) Attach(tx store.Tx, sessionID string, a Attachment) (wire.AttachmentInfo, error) {
+	if _, err := Get(tx, sessionID); err != nil {
+		return wire.AttachmentInfo{}, err
+	}
+	if existing, err := GetAttachment(tx, sessionID, a.Hash); err == nil {
+		return existing, nil
+	}
+	var n int
+	if err := tx.QueryRow(`SELECT count(*) FROM session_attachments WHERE session_id = ?`, sessionID).Scan(&n); err != nil {
+		return wire.AttachmentInfo{}, err
+	}
+	if n >= MaxAttachments {
+		return wire.AttachmentInfo{}, fault.New(fault.TooLarge, "Session has too many attachments: at most %d", MaxAttachments)
+	}
+	now := clock.Millis(l.opts.Clock)
+	_, err := tx.Exec(`INSERT INTO session_attachments (session_id, id, name, mime_type, size, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		sessionID, a.Hash, a.Name, a.MIMEType, a.Size, now)
+	if err != nil {
+		return wire.AttachmentInfo{}, fmt.Errorf("add attachment: %w", err)
+	}
+	return wire.AttachmentInfo{ID: a.Hash, SessionID: sessionID, Name: a.Name, MimeType: a.MIMEType, Size: a.Size, CreatedAt: now}, nil
+}
+
+// GetAttachment reads the record of a file. It fails with not_found "Attachment not found: <id>".
+func GetAttachment(tx store.Tx, sessionID, attachmentID string) (wire.AttachmentInfo, error) {
+	a := wire.AttachmentInfo{ID: attachmentID, SessionID: sessionID}
+	err := tx.QueryRow(`SELECT name, mime_type, size, created_at FROM session_attachments WHERE session_id = ? AND id = ?`,
+		sessionID, attachmentID).Scan(&a.Name, &a.MimeType, &a.Size, &a.CreatedAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return wire.AttachmentInfo{}, fault.Missing("Attachment not found: %s", attachmentID)
+	}
+	return a, err
+}
+
+// AttachmentData reads the bytes of a file that GetAttachment found.
+func (l *Log) AttachmentData(ctx context.Context, a wire.AttachmentInfo) ([]byte, error) {
+	return l.opts.Blobs.ReadAll(ctx, a.ID, MaxAttachmentBytes)
+}
+
+func baseName(name string) string {
+	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
+	name = strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f {
+			return -1
+		}
+		return r
+	}, name)
+	for len(name) > maxAttachmentName {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	if name == "" || name == "." || name == "/" || name == ".." {
+		return "file"
+	}
+	return name
+}
+
+// mimeByName knows the types that clients show or that models see; others stay unknown rather than guessed.
+func mimeByName(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".gif":
+		return "image/gif"
+	case ".webp":
+		return "image/webp"
+	case ".pdf":
+		return "application/pdf"
+	case ".md":
+		return "text/markdown"
+	case ".txt", ".log":
+		return "text/plain"
+	case ".csv":
+		return "text/csv"
+	case ".json":
+		return "application/json"
+	case ".html":
+		return "text/html"
+	}
+	return ""
+}

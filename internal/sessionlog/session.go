@@ -1,0 +1,326 @@
+package sessionlog
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+const textSessionNotFound = "Session not found"
+
+// The sources of a title, weakest first: a title is only replaced by an equal or stronger source.
+const (
+	TitleSystem = "system"
+	TitleAgent  = "agent"
+	TitleUser   = "user"
+)
+
+// The statuses of a session that mirror its runs.
+const (
+	StatusIdle      = "idle"
+	StatusStreaming = "streaming"
+	StatusError     = "error"
+)
+
+const sessionColumns = `s.id, s.account_id, s.agent_id, s.title, s.title_source, s.description, s.status, s.parent_session_id, s.run_id,
+	s.plan, s.model_override, s.last_seq, s.last_event_at, s.last_event_kind, s.last_message_at, s.last_message_from, s.created_at,
+	s.updated_at, (SELECT count(*) FROM sessions c WHERE c.parent_session_id = s.id)`
+
+func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
+	var s Session
+	var parent, run, plan, override sql.NullString
+	err := row.Scan(&s.ID, &s.Account, &s.Agent, &s.Title, &s.TitleSource, &s.Description, &s.Status, &parent, &run, &plan, &override,
+		&s.LastSeq, &s.LastEventAt, &s.LastEventKind, &s.LastMessageAt, &s.LastMessageFrom, &s.CreatedAt, &s.UpdatedAt, &s.Children)
+	if err != nil {
+		return Session{}, err
+	}
+	s.Parent, s.Run = parent.String, run.String
+	if plan.Valid {
+		if err := json.Unmarshal([]byte(plan.String), &s.Plan); err != nil {
+			return Session{}, fmt.Errorf("session %s: decode plan: %w", s.ID, err)
+		}
+	}
+	if override.Valid {
+		if err := json.Unmarshal([]byte(override.String), &s.ModelOverride); err != nil {
+			return Session{}, fmt.Errorf("session %s: decode model override: %w", s.ID, err)
+		}
+	}
+	return s, nil
+}
+
+// CreateParams describe a session to create.
+type CreateParams struct {
+	Account, Agent string
+	// Title is provisional: an agent or a person may replace it. Placeholders are stored as no title.
+	Title         string
+	ModelOverride *wire.ModelOverride
+}
+
+// Create inserts a session.
+func (l *Log) Create(tx store.Tx, p CreateParams) (Session, error) {
+	now := clock.Millis(l.opts.Clock)
+	s := Session{
+		ID: l.opts.IDs(), Account: p.Account, Agent: p.Agent, Title: cleanTitle(p.Title), TitleSource: TitleSystem,
+		Status: StatusIdle, ModelOverride: p.ModelOverride, CreatedAt: now, UpdatedAt: now,
+	}
+	override, err := nullJSON(p.ModelOverride)
+	if err != nil {
+		return Session{}, err
+	}
+	_, err = tx.Exec(`INSERT INTO sessions (id, account_id, agent_id, title, model_override, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`, s.ID, s.Account, s.Agent, s.Title, override, now, now)
+	if err != nil {
+		return Session{}, fmt.Errorf("create session: %w", err)
+	}
+	l.changed(tx, &s, ReasonCreated)
+	return s, nil
+}
+
+// Get reads a session. It fails with not_found "Session not found".
+func Get(tx store.Tx, sessionID string) (Session, error) {
+	s, err := scanSession(tx.QueryRow(`SELECT `+sessionColumns+` FROM sessions s WHERE s.id = ?`, sessionID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Session{}, fault.Missing(textSessionNotFound)
+	}
+	return s, err
+}
+
+// Query selects a page of sessions, newest update first.
+type Query struct {
+	// Exactly one of Account, Agent and Parent selects.
+	Account, Agent, Parent string
+	// TopLevel leaves out sessions that have a parent.
+	TopLevel bool
+	// After is the last row of the page before.
+	After *wire.SessionListCursor
+	// Limit is at most 200.
+	Limit int64
+}
+
+// List returns a page of sessions and whether there are more.
+func List(tx store.Tx, q Query) (page []Session, more bool, err error) {
+	where, args := []string{}, []any{}
+	add := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
+	}
+	switch {
+	case q.Parent != "":
+		add("s.parent_session_id = ?", q.Parent)
+	case q.Agent != "":
+		add("s.agent_id = ?", q.Agent)
+	default:
+		add("s.account_id = ?", q.Account)
+	}
+	if q.TopLevel && q.Parent == "" {
+		add("s.parent_session_id IS NULL")
+	}
+	if q.After != nil {
+		add("(s.updated_at < ? OR (s.updated_at = ? AND s.id < ?))", q.After.UpdatedBefore, q.After.UpdatedBefore, q.After.IDBefore)
+	}
+	rows, err := tx.Query(`SELECT `+sessionColumns+` FROM sessions s WHERE `+strings.Join(where, " AND ")+
+		` ORDER BY s.updated_at DESC, s.id DESC LIMIT ?`, append(args, q.Limit+1)...)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	page = []Session{}
+	for rows.Next() {
+		s, err := scanSession(rows)
+		if err != nil {
+			return nil, false, err
+		}
+		page = append(page, s)
+	}
+	if int64(len(page)) > q.Limit {
+		page, more = page[:q.Limit], true
+	}
+	return page, more, rows.Err()
+}
+
+// CountTopLevel is the number of an agent's sessions that have no parent.
+func CountTopLevel(tx store.Tx, agentID string) (n int64, err error) {
+	err = tx.QueryRow(`SELECT count(*) FROM sessions WHERE agent_id = ? AND parent_session_id IS NULL`, agentID).Scan(&n)
+	return n, err
+}
+
+// Activity is the rollup of an agent's sessions; nil when nothing ever happened. Busy is left to the caller.
+func Activity(tx store.Tx, agentID string) (*wire.AgentActivity, error) {
+	var a wire.AgentActivity
+	err := tx.QueryRow(`SELECT last_event_at, last_event_kind FROM sessions WHERE agent_id = ? AND last_event_at > 0
+		ORDER BY last_event_at DESC, id DESC LIMIT 1`, agentID).Scan(&a.At, &a.Kind)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = tx.QueryRow(`SELECT last_message_at, last_message_from, id FROM sessions WHERE agent_id = ? AND last_message_at > 0
+		ORDER BY last_message_at DESC, id DESC LIMIT 1`, agentID).Scan(&a.MessageAt, &a.MessageFrom, &a.SessionID)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// SetTitle names a session unless a stronger source named it before. It tells whether the title was taken.
+func (l *Log) SetTitle(tx store.Tx, sessionID, title, source string) (bool, error) {
+	s, err := Get(tx, sessionID)
+	if err != nil {
+		return false, err
+	}
+	if titleRank(source) < titleRank(s.TitleSource) {
+		return false, nil
+	}
+	return true, l.update(tx, &s, `title = ?, title_source = ?`, cleanTitle(title), source)
+}
+
+func titleRank(source string) int {
+	switch source {
+	case TitleUser:
+		return 2
+	case TitleAgent:
+		return 1
+	}
+	return 0
+}
+
+// SetDescription replaces a session's live description.
+func (l *Log) SetDescription(tx store.Tx, sessionID, description string) error {
+	return l.updateID(tx, sessionID, `description = ?`, description)
+}
+
+// SetModelOverride replaces or, with nil, clears a session's model.
+func (l *Log) SetModelOverride(tx store.Tx, sessionID string, o *wire.ModelOverride) error {
+	text, err := nullJSON(o)
+	if err != nil {
+		return err
+	}
+	return l.updateID(tx, sessionID, `model_override = ?`, text)
+}
+
+// SetPlan replaces or, with nil, clears a session's plan.
+func (l *Log) SetPlan(tx store.Tx, sessionID string, plan *wire.RunPlan) error {
+	text, err := nullJSON(plan)
+	if err != nil {
+		return err
+	}
+	return l.updateID(tx, sessionID, `plan = ?`, text)
+}
+
+// SetStatus mirrors the state of a session's runs. A status that already stands changes and announces nothing.
+func (l *Log) SetStatus(tx store.Tx, sessionID, status string) error {
+	s, err := Get(tx, sessionID)
+	if err != nil || s.Status == status {
+		return err
+	}
+	return l.update(tx, &s, `status = ?`, status)
+}
+
+func (l *Log) updateID(tx store.Tx, sessionID, set string, args ...any) error {
+	s, err := Get(tx, sessionID)
+	if err != nil {
+		return err
+	}
+	return l.update(tx, &s, set, args...)
+}
+
+func (l *Log) update(tx store.Tx, s *Session, set string, args ...any) error {
+	args = append(args, clock.Millis(l.opts.Clock), s.ID)
+	if _, err := tx.Exec(`UPDATE sessions SET `+set+`, updated_at = ? WHERE id = ?`, args...); err != nil {
+		return fmt.Errorf("update session: %w", err)
+	}
+	fresh, err := Get(tx, s.ID)
+	if err != nil {
+		return err
+	}
+	l.changed(tx, &fresh, ReasonUpdated)
+	return nil
+}
+
+// Delete removes a session, its events and the rows of its attachments, and makes its children top-level.
+func (l *Log) Delete(tx store.Tx, sessionID string) error {
+	s, err := Get(tx, sessionID)
+	if err != nil {
+		return err
+	}
+	for _, stmt := range []string{
+		`DELETE FROM session_events WHERE session_id = ?`,
+		`DELETE FROM session_attachments WHERE session_id = ?`,
+		`UPDATE sessions SET parent_session_id = NULL WHERE parent_session_id = ?`,
+		`DELETE FROM sessions WHERE id = ?`,
+	} {
+		if _, err := tx.Exec(stmt, sessionID); err != nil {
+			return fmt.Errorf("delete session: %w", err)
+		}
+	}
+	l.changed(tx, &s, ReasonDeleted)
+	return nil
+}
+
+// DeleteAgent removes every session of an agent.
+func (l *Log) DeleteAgent(tx store.Tx, agentID string) error {
+	rows, err := tx.Query(`SELECT id FROM sessions WHERE agent_id = ?`, agentID)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			rows.Close()
+			return err
+		}
+		ids = append(ids, s)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, s := range ids {
+		if err := l.Delete(tx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed announces a session's snapshot, and its deletion as a hint only.
+func (l *Log) changed(tx store.Tx, s *Session, reason string) {
+	info := s.Info()
+	change := Change{Session: s.ID, Agent: s.Agent, Account: s.Account, Reason: reason}
+	tx.AfterCommit(func() {
+		if reason != ReasonDeleted {
+			frame := wire.Frame{Kind: wire.FrameChange, Value: info}
+			l.opts.Bus.Publish(bus.New(wire.KeySession+change.Session, frame))
+		}
+		l.opts.Changed(change)
+	})
+}
+
+// cleanTitle turns a client's placeholder into no title.
+func cleanTitle(title string) string {
+	title = strings.TrimSpace(title)
+	switch strings.ToLower(title) {
+	case "untitled session", "untitled sub-session", "new chat":
+		return ""
+	}
+	return title
+}
+
+func nullJSON[T any](v *T) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode session: %w", err)
+	}
+	return string(b), nil
+}
