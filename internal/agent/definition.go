@@ -1,0 +1,253 @@
+package agent
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/agent/prompt"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Limits of a definition (spec/agents-protocol.md §3.0), in bytes where nothing else is said.
+const (
+	// MaxName bounds names, models and keys.
+	MaxName = 256
+	// MaxModels bounds the number of enabled models.
+	MaxModels = 32
+	// MaxTools bounds the number of tools, MaxTool one name, MaxToolBytes all of them.
+	MaxTools, MaxTool, MaxToolBytes = 32, 128, 4 << 10
+	// MaxServers bounds the number of MCP servers.
+	MaxServers = 16
+	// MaxKeys bounds the number of signing keys.
+	MaxKeys = 32
+	// MaxMetadata bounds metadata in CBOR.
+	MaxMetadata = 16 << 10
+	// MaxPromptBlocks bounds the block form of a prompt in CBOR; its Markdown form has prompt.MaxBytes.
+	MaxPromptBlocks = 8 << 20
+)
+
+var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// ParseDefinition checks and normalises a definition as a client sends it: texts are trimmed, a prompt that is text becomes
+// blocks, repeated models and names are dropped, unknown keys too. Tools that are absent stay apart from an empty
+// list: they grant everything. The first problem is returned as fault.Invalid with a text for a person.
+func ParseDefinition(fields map[string]any) (wire.AgentDefinition, error) {
+	var d wire.AgentDefinition
+	steps := []func() error{
+		func() (err error) { d.Name, err = text(fields["name"], "Agent name", MaxName); return },
+		func() (err error) { d.SystemPrompt, err = systemPrompt(fields["systemPrompt"]); return },
+		func() (err error) {
+			d.ModelProvider, err = text(fields["modelProvider"], "Model provider", MaxName)
+			return
+		},
+		func() (err error) { d.Model, err = text(fields["model"], "Model", MaxName); return },
+		func() (err error) {
+			d.ReasoningLevel, err = choice(fields["reasoningLevel"], "Reasoning level", levels())
+			return
+		},
+		func() (err error) {
+			d.Thoroughness, err = choice(fields["thoroughness"], "Thoroughness", presets())
+			return
+		},
+		func() (err error) { d.EnabledModels, err = enabledModels(fields["enabledModels"]); return },
+		func() (err error) { d.Tools, err = tools(fields["tools"]); return },
+		func() (err error) { d.McpServers, err = servers(fields["mcpServers"]); return },
+		func() (err error) { d.SigningKey, err = optional(fields["signingKey"], "Signing key", MaxName); return },
+		func() (err error) { d.SigningKeys, err = names(fields["signingKeys"], "Signing key", MaxKeys); return },
+		func() (err error) { d.Metadata, err = metadata(fields["metadata"]); return },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return wire.AgentDefinition{}, err
+		}
+	}
+	return stored(d)
+}
+
+// stored returns the definition as it will come back from the database, and refuses what cannot be stored.
+func stored(d wire.AgentDefinition) (wire.AgentDefinition, error) {
+	encoded, err := encode(d)
+	if err == nil {
+		d, err = decode(encoded)
+	}
+	if err != nil {
+		return wire.AgentDefinition{}, fault.Wrap(err, fault.ValidationFailed, "Agent definition is invalid")
+	}
+	return d, nil
+}
+
+func levels() []string  { return []string{"minimal", "low", "medium", "high", "xhigh", "max"} }
+func presets() []string { return []string{"quick", "normal", "deep"} }
+
+func systemPrompt(v any) (wire.PromptBlocks, error) {
+	list, isList := v.([]any)
+	if !isList {
+		markdown, err := text(v, "System prompt", prompt.MaxBytes)
+		if err != nil {
+			return nil, err
+		}
+		return prompt.Parse(markdown, nil), nil
+	}
+	blocks, err := prompt.Blocks(list)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := dagcbor.Marshal(blocks)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.ValidationFailed, "System prompt is invalid")
+	}
+	if len(raw) > MaxPromptBlocks || len(prompt.Markdown(blocks)) > prompt.MaxBytes {
+		return nil, fault.Invalid("System prompt is too large")
+	}
+	return blocks, nil
+}
+
+func enabledModels(v any) ([]wire.ModelChoice, error) {
+	items, err := list(v, "Enabled models")
+	if err != nil {
+		return nil, err
+	}
+	var out []wire.ModelChoice
+	for _, item := range items {
+		fields, _ := item.(map[string]any)
+		provider, err := text(fields["provider"], "Enabled model provider", MaxName)
+		if err != nil {
+			return nil, err
+		}
+		model, err := text(fields["model"], "Enabled model", MaxName)
+		if err != nil {
+			return nil, err
+		}
+		c := wire.ModelChoice{Provider: provider, Model: model}
+		if slices.Contains(out, c) {
+			continue
+		}
+		if out = append(out, c); len(out) > MaxModels {
+			return nil, fault.Invalid("Too many enabled models: at most %d", MaxModels)
+		}
+	}
+	return out, nil
+}
+
+func tools(v any) (*[]string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	items, err := list(v, "Tools")
+	if err != nil {
+		return nil, err
+	}
+	if len(items) > MaxTools {
+		return nil, fault.Invalid("Too many tools: at most %d", MaxTools)
+	}
+	out, total := make([]string, 0, len(items)), 0
+	for _, item := range items {
+		name, err := text(item, "Tool name", MaxTool)
+		if err != nil {
+			return nil, err
+		}
+		out, total = append(out, name), total+len(name)
+	}
+	if total > MaxToolBytes {
+		return nil, fault.Invalid("Tools are too large")
+	}
+	return &out, nil
+}
+
+func servers(v any) ([]string, error) {
+	out, err := names(v, "MCP server", MaxServers)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range out {
+		if !serverName.MatchString(name) {
+			return nil, fault.Invalid("MCP server name is invalid: %s", name)
+		}
+	}
+	return out, nil
+}
+
+// names takes a list of bounded texts and drops repetitions.
+func names(v any, label string, limit int) ([]string, error) {
+	items, err := list(v, label+"s")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, item := range items {
+		name, err := text(item, label, MaxName)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(out, name) {
+			continue
+		}
+		if out = append(out, name); len(out) > limit {
+			return nil, fault.Invalid("Too many %ss: at most %d", label, limit)
+		}
+	}
+	return out, nil
+}
+
+func metadata(v any) (map[string]any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return nil, fault.Invalid("Agent metadata is invalid")
+	}
+	raw, err := dagcbor.Marshal(fields)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.ValidationFailed, "Agent metadata is invalid")
+	}
+	if len(raw) > MaxMetadata {
+		return nil, fault.Invalid("Agent metadata is too large")
+	}
+	return fields, nil
+}
+
+func list(v any, label string) ([]any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, fault.Invalid("%s must be a list", label)
+	}
+	return items, nil
+}
+
+func choice(v any, label string, allowed []string) (string, error) {
+	if v == nil {
+		return "", nil
+	}
+	s, _ := v.(string)
+	if !slices.Contains(allowed, s) {
+		return "", fault.Invalid("%s is invalid", label)
+	}
+	return s, nil
+}
+
+func optional(v any, label string, limit int) (string, error) {
+	if v == nil {
+		return "", nil
+	}
+	return text(v, label, limit)
+}
+
+// text is the bounded string of the wire protocol: trimmed, not empty, at most limit bytes.
+func text(v any, label string, limit int) (string, error) {
+	s, _ := v.(string)
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "":
+		return "", fault.Invalid("%s is required", label)
+	case len(s) > limit:
+		return "", fault.Invalid("%s is too large", label)
+	}
+	return s, nil
+}
