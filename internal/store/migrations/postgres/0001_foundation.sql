@@ -183,19 +183,6 @@ CREATE INDEX runs_agent ON runs (agent_id, created_at, id);
 CREATE INDEX runs_root ON runs (root_run_id, created_at, id);
 CREATE INDEX runs_parent ON runs (parent_run_id) WHERE parent_run_id IS NOT NULL;
 
--- Effects that are not pure: started before, committed after; started without committed is in doubt (design §6).
-CREATE TABLE effects (
-  run_id     TEXT NOT NULL,
-  call_id    TEXT NOT NULL,
-  session_id TEXT,
-  tool       TEXT NOT NULL,
-  class      TEXT NOT NULL,
-  state      TEXT NOT NULL,
-  started_at BIGINT NOT NULL,
-  ended_at   BIGINT,
-  PRIMARY KEY (run_id, call_id)
-);
-
 -- Facts about this deployment.
 CREATE TABLE server_state (
   key   TEXT PRIMARY KEY,

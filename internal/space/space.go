@@ -1,0 +1,184 @@
+// Package space is an agent's world as one tree of addresses: it finds the scheme that serves an address.
+//
+// A scheme is one folder under this package: it serves one kind of address for `read`, and for `write` when it can. Adding
+// one means adding a folder and naming it in the composition root; nothing here lists schemes.
+//
+// Reads answer at once. A write prepares (it may do I/O) and returns a Change that the caller applies in the transaction
+// that records the call's result, so that an effect and its record are never apart.
+//
+// space is tier 4. It imports store, fault and wire. The verbs (tier 5) call it.
+package space
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Scope says for whom an address is resolved.
+type Scope struct {
+	Account    string
+	Agent      string
+	Session    string
+	Run        string
+	Definition wire.AgentDefinition
+}
+
+// ReadRequest is the input of `read`.
+type ReadRequest struct {
+	Address string         `json:"address"`
+	Format  string         `json:"format,omitempty"`
+	Options map[string]any `json:"options,omitempty"`
+}
+
+// WriteRequest is the input of `write`.
+type WriteRequest struct {
+	Address string         `json:"address"`
+	Content *string        `json:"content,omitempty"`
+	Options map[string]any `json:"options,omitempty"`
+	DryRun  *bool          `json:"dryRun,omitempty"`
+}
+
+// Result is what a verb returns: a JSON object whose `summary` is one line for people.
+type Result map[string]any
+
+// Change is a prepared write. Apply makes it and returns the result.
+type Change interface {
+	Apply(tx store.Tx) (Result, error)
+}
+
+// Form documents one address form of a scheme.
+type Form struct {
+	// Address is the form as a person writes it, such as ~/memory/<path>.
+	Address string
+	// Read and Write say what the verbs do there; empty when they do nothing.
+	Read, Write string
+}
+
+// Scheme serves one kind of address.
+type Scheme interface {
+	// Serves tells whether the address is of this kind.
+	Serves(address string) bool
+	// Forms documents the scheme.
+	Forms() []Form
+	// Read resolves an address. Errors are *fault.Error.
+	Read(ctx context.Context, scope Scope, req ReadRequest) (Result, error)
+}
+
+// Writer is a Scheme that can be written to.
+type Writer interface {
+	Scheme
+	// Write checks and prepares. Errors are *fault.Error; nothing has happened when it returns one.
+	Write(ctx context.Context, scope Scope, req WriteRequest) (Change, error)
+}
+
+// Router finds the scheme of an address.
+type Router struct{ schemes []Scheme }
+
+// NewRouter returns a router that asks the schemes in order.
+func NewRouter(schemes ...Scheme) *Router { return &Router{schemes: schemes} }
+
+// Read resolves an address.
+func (r *Router) Read(ctx context.Context, scope Scope, req ReadRequest) (Result, error) {
+	req.Address = strings.TrimSpace(req.Address)
+	scheme, err := r.find(req.Address)
+	if err != nil {
+		return nil, err
+	}
+	return scheme.Read(ctx, scope, req)
+}
+
+// Write prepares a write.
+func (r *Router) Write(ctx context.Context, scope Scope, req WriteRequest) (Change, error) {
+	req.Address = strings.TrimSpace(req.Address)
+	scheme, err := r.find(req.Address)
+	if err != nil {
+		return nil, err
+	}
+	w, ok := scheme.(Writer)
+	if !ok {
+		return nil, fault.Invalid("%s cannot be written to. Addresses that can: %s", req.Address, r.list(true))
+	}
+	return w.Write(ctx, scope, req)
+}
+
+// Forms documents every scheme, in order.
+func (r *Router) Forms() []Form {
+	var out []Form
+	for _, s := range r.schemes {
+		out = append(out, s.Forms()...)
+	}
+	return out
+}
+
+func (r *Router) find(address string) (Scheme, error) {
+	if address == "" {
+		return nil, fault.Invalid("Address is required. Supported addresses: %s", r.list(false))
+	}
+	for _, s := range r.schemes {
+		if s.Serves(address) {
+			return s, nil
+		}
+	}
+	return nil, fault.Invalid("Unsupported address %q. Supported addresses: %s", clip(address), r.list(false))
+}
+
+func (r *Router) list(writable bool) string {
+	var names []string
+	for _, f := range r.Forms() {
+		if !writable && f.Read != "" || writable && f.Write != "" {
+			names = append(names, f.Address)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Under tells whether an address is root itself or stands below it, and returns the rest without leading slash.
+func Under(address, root string) (rest string, ok bool) {
+	if address == root {
+		return "", true
+	}
+	return strings.CutPrefix(address, root+"/")
+}
+
+// KnownOptions refuses option keys outside the given set, naming them and the set.
+func KnownOptions(options map[string]any, address string, known ...string) error {
+	var unknown []string
+	for key := range options {
+		found := false
+		for _, k := range known {
+			found = found || k == key
+		}
+		if !found {
+			unknown = append(unknown, key)
+		}
+	}
+	switch {
+	case len(unknown) == 0:
+		return nil
+	case options["dryRun"] != nil:
+		return fault.Invalid("dryRun is a field of the call itself, not an option")
+	case len(known) == 0:
+		return fault.Invalid("Unknown option %s for %s: it takes no options", quoteAll(unknown), address)
+	}
+	return fault.Invalid("Unknown option %s for %s. Supported: %s", quoteAll(unknown), address, strings.Join(known, ", "))
+}
+
+func quoteAll(keys []string) string {
+	for i, k := range keys {
+		keys[i] = fmt.Sprintf("%q", clip(k))
+	}
+	return strings.Join(keys, ", ")
+}
+
+func clip(s string) string {
+	const limit = 200
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}

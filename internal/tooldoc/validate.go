@@ -1,0 +1,102 @@
+package tooldoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// Validator checks inputs against one document's schema. It is safe for concurrent use.
+type Validator struct{ schema *jsonschema.Schema }
+
+// NewValidator compiles a document's input schema. Formats are asserted.
+func NewValidator(d *Document) (*Validator, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(d.Input))
+	if err != nil {
+		return nil, fmt.Errorf("tool %q: parse input schema: %w", d.Name, err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	c.UseLoader(noLoader{})
+	const location = "tool:input"
+	if err := c.AddResource(location, doc); err != nil {
+		return nil, fmt.Errorf("tool %q: add input schema: %w", d.Name, err)
+	}
+	schema, err := c.Compile(location)
+	if err != nil {
+		return nil, fmt.Errorf("tool %q: compile input schema: %w", d.Name, err)
+	}
+	return &Validator{schema: schema}, nil
+}
+
+// noLoader refuses every reference out of the schema: a schema is data of strangers and must not make us read anything.
+type noLoader struct{}
+
+// Load implements jsonschema.URLLoader.
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("schema refers to %q: references out of a schema are not followed", url)
+}
+
+// Parse validates what a model wrote as arguments. Empty text, null and text that is not JSON are misses like any other.
+// It returns the canonical input, or the reasons of the miss as "$.path: message", at most 20 of them.
+func (v *Validator) Parse(arguments string) (json.RawMessage, []string) {
+	text := strings.TrimSpace(arguments)
+	if text == "" || text == "null" {
+		text = "{}"
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return nil, []string{"$: the input is not valid JSON"}
+	}
+	if err := v.schema.Validate(value); err != nil {
+		return nil, reasons(err)
+	}
+	return json.RawMessage(text), nil
+}
+
+const maxReasons = 20
+
+func reasons(err error) []string {
+	ve, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return []string{"$: " + err.Error()}
+	}
+	printer := message.NewPrinter(language.English)
+	var out []string
+	var walk func(e *jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		if len(e.Causes) == 0 {
+			path := "$"
+			for _, p := range e.InstanceLocation {
+				path += "." + p
+			}
+			out = append(out, path+": "+e.ErrorKind.LocalizedString(printer))
+		}
+		for _, c := range e.Causes {
+			walk(c)
+		}
+	}
+	walk(ve)
+	sort.Strings(out)
+	return out[:min(len(out), maxReasons)]
+}
+
+// Miss is the result of a call whose input its document rejects: the contract and the reasons, not an error.
+func (d *Document) Miss(why []string) (map[string]any, error) {
+	contract, err := d.Contract()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"summary":          fmt.Sprintf("The input of %s was not valid; read its contract and call it again.", d.Name),
+		"contract":         contract,
+		"validationErrors": why,
+	}, nil
+}
