@@ -1,0 +1,117 @@
+# A newcomer needs two commands: `make run` and `make test`. `make help` lists the rest.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+# Everything is built with one toolchain, which any Go from 1.21 on fetches.
+export GOTOOLCHAIN := go1.27.3
+# The product has no C inside; only the race detector needs it (see test).
+export CGO_ENABLED := 0
+
+# What a build says about itself. A tree without git, such as an unpacked archive, says "dev".
+VERSION = $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo dev)
+COMMIT  = $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+BRANCH  = $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null || echo unknown)
+DATE    = $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo unknown)
+BUILDINFO = github.com/loam-agents/loam/internal/buildinfo
+LDFLAGS = -X $(BUILDINFO).Version=$(VERSION) -X $(BUILDINFO).Commit=$(COMMIT) -X $(BUILDINFO).Branch=$(BRANCH) -X $(BUILDINFO).Date=$(DATE)
+
+# Programs for developers, built once per change of their source.
+TOOLS := .cache/bin
+STATICCHECK := go tool -modfile=tools/go.mod staticcheck
+
+# Narrow a run with: make test PKG=./internal/runs/...
+PKG ?= ./...
+# SQLite under the race detector is 18 times slower and not ours to check.
+RACE := -race -gcflags=modernc.org/...=-race=false
+FUZZTIME ?= 20s
+# In CI every test is named.
+VERBOSE := $(if $(CI),-v)
+
+.PHONY: help run build test check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench fuzz fmt licences release clean tools
+
+help: ## list these commands
+	@echo "make run     start Loam on this machine; no key, no database server needed"
+	@echo "make test    set up and pass every test"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## build and start the server (ARGS='--listen …' passes flags)
+	@.ci/need go
+	@echo "loam: fetching the Go toolchain $(GOTOOLCHAIN) if it is not there yet …"
+	@go version
+	@echo "loam: building; the first time takes a few minutes and fetches the libraries …"
+	@$(MAKE) --no-print-directory build
+	@echo "loam: starting with data in ./loam-data; the first start prints a link to sign in. Ctrl-C ends it."
+	@exec bin/loam serve $(ARGS)
+
+build: ## build bin/loam
+	@.ci/need go
+	go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -o bin/loam ./cmd/loam
+
+test: ## everything CI runs: lint, vulnerabilities, all tests with the race detector on both databases
+	@.ci/need go gcc postgresql
+	@$(MAKE) --no-print-directory lint vulncheck tools
+	@echo "test: all packages with the race detector"
+	@$(TOOLS)/pgserver -- env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
+		$(TOOLS)/gotest $(VERBOSE) $(RACE) -shuffle=on -timeout=20m $(PKG)
+
+check: ## the everyday loop: vet, staticcheck and the quick tests, without the race detector and cached
+	@.ci/need go postgresql
+	@$(MAKE) --no-print-directory format-check vet staticcheck tools
+	@$(TOOLS)/gotest -short -timeout=5m $(PKG)
+
+lint: format-check vet staticcheck tidy-check ## formatting, vet, staticcheck, go.mod
+
+format-check:
+	@unformatted=$$(gofmt -l .) && \
+		if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt: $$unformatted" >&2; exit 1; fi
+
+vet:
+	go vet -buildvcs=false $(PKG)
+
+staticcheck:
+	$(STATICCHECK) $(PKG)
+
+tidy-check:
+	@go mod tidy -diff && (cd tools && go mod tidy -diff) || { echo "go.mod says more or less than the code uses: run go mod tidy, in tools/ too" >&2; exit 1; }
+
+vulncheck: ## look for known vulnerabilities that the code reaches
+	go run -buildvcs=false ./internal/devtool/vulncheck
+
+vulndb: ## move the vulnerability database to its newest revision
+	go list -m golang.org/x/vulndb@latest | cut -d' ' -f2 > tools/vulndb.version
+	@cat tools/vulndb.version
+
+crash: tools ## kill the real process at every named point and check what is left
+	@.ci/need go postgresql
+	@$(TOOLS)/gotest -v -timeout=20m ./internal/crashtest/...
+
+bench: ## run the benchmarks (PKG=… narrows)
+	go test -buildvcs=false -run '^$$' -bench . -benchmem $(PKG)
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for target in $$(go test -list '^Fuzz' $$dir | grep '^Fuzz'); do \
+			echo "fuzz: $$target in $$dir"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
+		done; \
+	done
+
+fmt: ## format the Go code
+	gofmt -w .
+
+licences: ## write THIRD_PARTY_LICENCES.txt into dist/
+	@mkdir -p dist
+	go run -buildvcs=false ./internal/devtool/licences -o dist/THIRD_PARTY_LICENCES.txt ./cmd/loam
+
+release: ## build the release archives and checksums into dist/
+	@.ci/need go git
+	go run -buildvcs=false ./internal/devtool/release -version "$(VERSION)" -commit "$(COMMIT)" -branch "$(BRANCH)" -date "$(DATE)" -out dist
+
+clean: ## remove what was built (never data)
+	rm -rf bin dist .cache
+
+tools:
+	@mkdir -p $(TOOLS)
+	@go build -buildvcs=false -o $(TOOLS)/ ./internal/devtool/gotest ./internal/pgtest/pgserver
