@@ -1,0 +1,10 @@
+package client_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain fails the package when a subscription or its pings outlive their test.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
