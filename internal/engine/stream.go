@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/wire"
+)
+
+// partial publishes one assistant message while it is being made. Nothing of it is durable.
+type partial struct {
+	bus     bus.Bus
+	session string
+	id      string
+	text    strings.Builder
+	phase   string
+}
+
+func (p *partial) patch(patch wire.PartialPatch) {
+	p.bus.Publish(bus.Partial(p.session, p.id, patch))
+}
+
+func (p *partial) activity(a wire.RunActivity, usage *wire.Usage) {
+	p.phase = a.Phase
+	p.patch(wire.PartialPatch{Activity: &a, Usage: usage})
+}
+
+func (p *partial) delta(text string) {
+	if p.phase != "responding" {
+		p.activity(wire.RunActivity{Phase: "responding"}, nil)
+	}
+	p.text.WriteString(text)
+	p.patch(wire.PartialPatch{TextDelta: text})
+}
+
+// done ends the partial: clients keep it on screen until the durable event arrives.
+func (p *partial) done() {
+	if p.text.Len() > 0 {
+		p.patch(wire.PartialPatch{Done: true})
+	}
+}
+
+// generate streams one answer of the model. On an error the text that had arrived stays in the partial.
+func (t *turn) generate(ctx context.Context, req model.Request) (model.Event, error) {
+	for ev, err := range t.model.Provider.Stream(ctx, req) {
+		if err != nil {
+			return model.Event{}, err
+		}
+		switch ev.Kind {
+		case model.EventTextDelta:
+			t.partial.delta(ev.Text)
+			t.engine.opts.Point(PointMidStream)
+		case model.EventReasoningDelta:
+			if t.partial.phase != "thinking" {
+				t.partial.activity(wire.RunActivity{Phase: "thinking"}, nil)
+			}
+		case model.EventToolCallStart:
+			t.partial.activity(wire.RunActivity{Phase: "tool", ToolName: ev.Name, ToolCallID: ev.CallID}, nil)
+		case model.EventDone:
+			return ev, nil
+		}
+	}
+	return model.Event{}, &model.Error{Kind: model.ErrStreamCut, Message: "The model's answer ended before it was complete."}
+}

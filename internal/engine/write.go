@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/verbs"
+	"github.com/loam-agents/loam/wire"
+)
+
+// finish writes the answer and ends the run in one transaction.
+func (t *turn) finish(ctx context.Context, answer model.Event) error {
+	text := textOf(answer.Message)
+	if text == "" {
+		return &model.Error{Kind: model.ErrEmptyAnswer, Message: "The model ended its turn without an answer."}
+	}
+	t.engine.opts.Point(PointBeforeFinish)
+	t.partial.done()
+	return t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
+		said := t.said(answer, text)
+		if err := t.append(tx, t.lease, said); err != nil {
+			return err
+		}
+		if err := t.settlePlan(tx); err != nil {
+			return err
+		}
+		if err := t.lease.AddUsage(tx, wire.Usage(answer.Usage)); err != nil {
+			return err
+		}
+		return t.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded})
+	})
+}
+
+// settlePlan copies a plan that this run settled onto the run, where it stays when a later turn replaces the session's.
+func (t *turn) settlePlan(tx store.Tx) error {
+	session, err := sessionlog.Get(tx, t.session.ID)
+	if err != nil {
+		return err
+	}
+	if p := session.Plan; p != nil && p.SettledAt > 0 && p.OwnerRunID == t.run.ID {
+		return t.lease.SetPlan(tx, p)
+	}
+	return nil
+}
+
+// said is the assistant message of an answer. It carries the whole message when a provider needs parts of it back.
+func (t *turn) said(answer model.Event, text string) sessionlog.Entry {
+	usage := wire.Usage(answer.Usage)
+	e := t.entry(wire.MessageEvent{
+		Type: sessionlog.TypeMessage, Role: "assistant", Content: text,
+		Meta: &wire.EventMeta{
+			Model: t.model.ID, Provider: t.model.Type, Usage: &usage, DurationMs: t.elapsed(), ReasoningLevel: string(t.model.Reasoning),
+		},
+	})
+	e.Opaque = opaque(answer.Message)
+	return e
+}
+
+func (t *turn) elapsed() int64 {
+	return max(t.engine.opts.Clock.Now().Sub(t.started).Milliseconds(), 0)
+}
+
+// opaque is the whole message when it holds provider state, else nothing.
+func opaque(m model.Message) json.RawMessage {
+	for _, p := range m.Parts {
+		if p.Kind == model.PartOpaque {
+			b, err := json.Marshal(m)
+			if err != nil {
+				return nil
+			}
+			return b
+		}
+	}
+	return nil
+}
+
+// call is one call of an answer and what became of it.
+type call struct {
+	part   model.Part
+	verb   verbs.Verb
+	result verbs.Result
+	err    error
+}
+
+func (c *call) silent() bool { return c.verb != nil && c.verb.Silent() }
+
+// pure calls may be recorded together with their results, since nothing is lost when both are.
+func (c *call) pure() bool { return c.verb == nil || c.verb.Effect() == verbs.Pure || c.verb.Silent() }
+
+// act writes what was said, carries out the calls, and writes their results. Calls that only read are written with their
+// results in one transaction; others are announced first, and each takes effect in the transaction that records its result.
+func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) error {
+	calls := make([]*call, len(parts))
+	announce := false
+	for i, p := range parts {
+		calls[i] = &call{part: p, verb: t.engine.opts.Verbs.Find(p.Name)}
+		announce = announce || !calls[i].pure()
+	}
+	t.partial.done()
+	if announce {
+		if err := t.write(ctx, answer, calls, nil); err != nil {
+			return err
+		}
+		t.engine.opts.Point(PointCallsAppended)
+	}
+	for _, c := range calls {
+		t.execute(ctx, c)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !announce {
+			continue
+		}
+		if err := t.settle(ctx, c); err != nil {
+			return err
+		}
+	}
+	if announce {
+		return nil
+	}
+	return t.write(ctx, answer, calls, calls)
+}
+
+// write appends the answer's text and calls, and the results of those that have one, and counts the usage.
+func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*call) error {
+	return t.commit(ctx, func(tx store.Tx) error {
+		var entries []sessionlog.Entry
+		if text := textOf(answer.Message); text != "" {
+			entries = append(entries, t.said(answer, text))
+		}
+		for _, c := range calls {
+			if !c.silent() {
+				entries = append(entries, t.entry(wire.ToolCallEvent{
+					Type: sessionlog.TypeToolCall, ID: c.part.CallID, Name: c.part.Name, Input: loggable(c.part.Arguments),
+				}))
+			}
+		}
+		if len(entries) > 0 {
+			entries[0].Opaque = opaque(answer.Message)
+		}
+		for _, c := range results {
+			e, err := t.outcome(tx, c)
+			if err != nil {
+				return err
+			}
+			if !c.silent() {
+				entries = append(entries, e)
+			}
+		}
+		if err := t.append(tx, t.lease, entries...); err != nil {
+			return err
+		}
+		return t.lease.AddUsage(tx, wire.Usage(answer.Usage))
+	})
+}
+
+// execute carries out a call as far as that goes without a transaction.
+func (t *turn) execute(ctx context.Context, c *call) {
+	t.partial.activity(wire.RunActivity{Phase: "tool", ToolName: c.part.Name, ToolCallID: c.part.CallID, Detail: detail(c.part.Arguments)}, nil)
+	c.result, c.err = t.engine.opts.Verbs.Call(ctx, t.scope, c.part.Name, c.part.Arguments)
+	t.engine.opts.Point(PointEffectReady)
+}
+
+// settle makes the effect of an announced call and records its result.
+func (t *turn) settle(ctx context.Context, c *call) error {
+	err := t.commit(ctx, func(tx store.Tx) error {
+		e, err := t.outcome(tx, c)
+		if err != nil || c.silent() {
+			return err
+		}
+		return t.append(tx, t.lease, e)
+	})
+	t.engine.opts.Point(PointEffectDone)
+	return err
+}
+
+// failedChange says that a call's change could not be made: the transaction is given up, so that nothing of it stays.
+type failedChange struct {
+	call *call
+	err  error
+}
+
+// Error implements error.
+func (f *failedChange) Error() string { return f.err.Error() }
+
+// commit writes. When the change of a call fails, its result becomes that failure and the rest is written again.
+func (t *turn) commit(ctx context.Context, fn func(store.Tx) error) error {
+	for {
+		err := t.engine.opts.Store.Write(ctx, store.Interactive, fn)
+		f, ok := errors.AsType[*failedChange](err)
+		if !ok {
+			return err
+		}
+		f.call.result.Change, f.call.err = nil, f.err
+	}
+}
+
+// outcome applies a call's change, if it has one, and returns the event of its result. The lease failing is the run's end, not
+// a result.
+func (t *turn) outcome(tx store.Tx, c *call) (sessionlog.Entry, error) {
+	event := wire.ToolResultEvent{Type: sessionlog.TypeToolResult, ToolCallID: c.part.CallID, Name: c.part.Name}
+	value, err := c.result.Value, c.err
+	if err == nil && c.result.Change != nil {
+		if e := t.lease.Check(tx); e != nil {
+			return sessionlog.Entry{}, e
+		}
+		if value, err = c.result.Change.Apply(tx); err != nil {
+			return sessionlog.Entry{}, &failedChange{c, err}
+		}
+	}
+	if err != nil {
+		event.Error = t.explain(c, err)
+		return t.entry(event), nil
+	}
+	output, err := json.Marshal(value)
+	if err != nil {
+		return sessionlog.Entry{}, fmt.Errorf("encode result of %s: %w", c.part.Name, err)
+	}
+	event.Output = kept(output)
+	return t.entry(event), nil
+}
