@@ -68,7 +68,7 @@ func (s *summary) handle(e event) {
 func (s *summary) testDone(e event, name testName) {
 	text := ""
 	if said := s.output[name]; said != nil {
-		text = said.String()
+		text = withoutProgress(said.String())
 	}
 	switch e.Action {
 	case "pass":
@@ -83,6 +83,17 @@ func (s *summary) testDone(e event, name testName) {
 		s.skipped++
 		fmt.Fprint(s.out, text)
 	}
+}
+
+// withoutProgress drops the lines that only say when a test started and paused.
+func withoutProgress(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "=== ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // packageDone shows the last line go test wrote about the package, or all it
@@ -111,7 +122,7 @@ func (s *summary) packageDone(e event, name testName) {
 func (s *summary) showUnfinished(pkg string) {
 	for name, said := range s.output {
 		if name.pkg == pkg && name.test != "" {
-			fmt.Fprint(s.out, said.String())
+			fmt.Fprint(s.out, withoutProgress(said.String()))
 			delete(s.output, name)
 		}
 	}

@@ -16,7 +16,8 @@ const (
 {"Action":"output","Package":"m/a","Output":"ok  \tm/a\t0.251s\n"}
 {"Action":"pass","Package":"m/a","Elapsed":0.251}
 `
-	failing = `{"Action":"output","Package":"m/b","Test":"TestY","Output":"    b_test.go:7: got 1, want 2\n"}
+	failing = `{"Action":"output","Package":"m/b","Test":"TestY","Output":"=== RUN   TestY\n"}
+{"Action":"output","Package":"m/b","Test":"TestY","Output":"    b_test.go:7: got 1, want 2\n"}
 {"Action":"output","Package":"m/b","Test":"TestY","Output":"--- FAIL: TestY (0.00s)\n"}
 {"Action":"fail","Package":"m/b","Test":"TestY","Elapsed":0}
 {"Action":"output","Package":"m/b","Output":"FAIL\tm/b\t0.002s\n"}
@@ -53,7 +54,7 @@ func TestWhatARunSaysAndHowItEnds(t *testing.T) {
 		{name: "a passing package is one line", stream: passing + untested,
 			shows: []string{"ok  \tm/a\t0.251s\n1 tests passed, 0 failed, 0 skipped in 1 packages\n"}, hides: []string{"noise", "PASS"}},
 		{name: "verbose names every test", stream: passing, verbose: true, shows: []string{"--- PASS: TestX (0.25s)\n"}, hides: []string{"noise"}},
-		{name: "a failure shows its output", stream: passing + failing, shows: []string{"got 1, want 2\n--- FAIL: TestY", "FAIL\tm/b"}, fails: "1 tests failed in 1 packages"},
+		{name: "a failure shows its output", stream: passing + failing, shows: []string{"got 1, want 2\n--- FAIL: TestY", "FAIL\tm/b"}, hides: []string{"=== RUN"}, fails: "1 tests failed in 1 packages"},
 		{name: "a skipped test is a failure", stream: passing + skipping, shows: []string{"no database"}, fails: "1 tests were skipped"},
 		{name: "a test that was cut off shows its output", stream: cutOff, shows: []string{"test timed out"}, fails: "0 tests failed in 1 packages"},
 		{name: "a package that does not build is a failure", stream: passing + unbuilt, shows: []string{"undefined: x", "[build failed]"}, fails: "0 tests failed in 1 packages"},
