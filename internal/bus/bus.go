@@ -26,9 +26,12 @@ type Message struct {
 	encoded []byte
 }
 
-// New makes a message whose frame carries the topic as its key.
+// New makes a message. A frame without a key gets the topic as its key; a subscriber of an agent also receives frames of the
+// agent's sessions, which keep theirs.
 func New(topic string, frame wire.Frame) *Message {
-	frame.Key = topic
+	if frame.Key == "" {
+		frame.Key = topic
+	}
 	return &Message{Topic: topic, Frame: frame}
 }
 

@@ -1,0 +1,157 @@
+// Package notify turns committed changes into what watchers of accounts, agents and runs receive.
+//
+// Sessions announce their own events and snapshots (sessionlog). This package adds what others want to know of them: small
+// hints for account/<id>, which every window and tab holds and which therefore carry the fresh rollup instead of making the
+// client ask for it; snapshots for agents/<id>; and the state of runs. Hints of a growing transcript are merged to about one
+// per session per Interval (seeds/002 "account/<accountId>").
+//
+// Snapshots are read after the commit by one worker, so they are never older than the change that they announce. notify is
+// tier 4; it imports tiers 0 to 2. The composition root connects it to sessionlog and runs; operations and schemes of the
+// Space call it for agents and memory.
+package notify
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Interval is the least time between two hints of a session whose transcript grows.
+const Interval = 1500 * time.Millisecond
+
+// The reasons of account hints that are not sessionlog's.
+const (
+	AgentCreated  = "agent-created"
+	AgentUpdated  = "agent-updated"
+	AgentDeleted  = "agent-deleted"
+	MemoryChanged = "agent-memory-changed"
+)
+
+// Options configure a Notifier.
+type Options struct {
+	Store  store.Store
+	Bus    bus.Bus
+	Clock  clock.Clock
+	Logger *slog.Logger
+	// Sessions mirrors the state of runs in their sessions.
+	Sessions func() *sessionlog.Log
+	// AgentInfo builds the view of an agent for its owner.
+	AgentInfo func(a agent.Agent, activity *wire.AgentActivity) wire.AgentInfo
+}
+
+// Notifier publishes hints and snapshots.
+type Notifier struct {
+	opts Options
+
+	mu      sync.Mutex
+	queue   []sessionlog.Change
+	wake    chan struct{}
+	started bool
+	closed  bool
+	done    sync.WaitGroup
+	stop    context.CancelFunc
+}
+
+// New returns a notifier that does not work yet; changes are kept until Start.
+func New(opts Options) *Notifier {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Notifier{opts: opts, wake: make(chan struct{}, 1)}
+}
+
+// Start begins to publish. Stop ends it; both may be called twice.
+func (n *Notifier) Start() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.started || n.closed {
+		return
+	}
+	n.started = true
+	ctx, cancel := context.WithCancel(context.Background())
+	n.stop = cancel
+	n.done.Go(func() { n.work(ctx) })
+}
+
+// Stop ends publishing and waits for the worker.
+func (n *Notifier) Stop() {
+	n.mu.Lock()
+	n.closed = true
+	stop := n.stop
+	n.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	n.done.Wait()
+}
+
+// SessionChanged takes a change that sessionlog announces. It never blocks.
+func (n *Notifier) SessionChanged(c sessionlog.Change) {
+	n.mu.Lock()
+	if !n.closed {
+		n.queue = append(n.queue, c)
+	}
+	n.mu.Unlock()
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// AgentChanged announces, once the transaction is durable, that an agent or its memory changed.
+func (n *Notifier) AgentChanged(tx store.Tx, account, agentID, reason string) {
+	tx.AfterCommit(func() { n.SessionChanged(sessionlog.Change{Account: account, Agent: agentID, Reason: reason}) })
+}
+
+// RunChanged is the hook of the run queue: it mirrors the run's state in its session, writes the error of a failed turn into
+// the log, and announces the run.
+func (n *Notifier) RunChanged(tx store.Tx, r *runs.Run) error {
+	if r.Kind == runs.KindAgent && r.Session != "" {
+		if err := n.mirror(tx, r); err != nil {
+			return err
+		}
+	}
+	info := r.Info()
+	tx.AfterCommit(func() {
+		frame := wire.Frame{Kind: wire.FrameChange, Key: wire.KeyRun + info.RootRunID, Value: info}
+		n.opts.Bus.Publish(bus.New(wire.KeyRun+info.RootRunID, frame))
+		n.opts.Bus.Publish(bus.New(wire.KeyAccount+info.Account, frame))
+	})
+	return nil
+}
+
+func (n *Notifier) mirror(tx store.Tx, r *runs.Run) error {
+	log := n.opts.Sessions()
+	if r.Status == runs.Failed {
+		entry := sessionlog.Entry{Run: r.ID, Payload: wire.ErrorEvent{
+			Type: sessionlog.TypeError, Message: r.Error.Message, Actor: string(sessionlog.ActorSystem),
+		}}
+		if _, err := log.Append(tx, r.Session, nil, entry); err != nil {
+			return missing(err)
+		}
+	}
+	status := sessionlog.StatusStreaming
+	if !r.Status.Live() {
+		busy, err := runs.SessionBusy(tx, r.Session, r.ID)
+		if err != nil {
+			return err
+		}
+		switch {
+		case busy:
+		case r.Status == runs.Failed:
+			status = sessionlog.StatusError
+		default:
+			status = sessionlog.StatusIdle
+		}
+	}
+	return missing(log.SetStatus(tx, r.Session, status))
+}

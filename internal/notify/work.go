@@ -1,0 +1,143 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+// pace remembers, for sessions whose transcript grows, when the last hint went out and what waits for the next.
+type pace struct {
+	last    time.Time
+	waiting *sessionlog.Change
+}
+
+func (n *Notifier) work(ctx context.Context) {
+	paces := map[string]*pace{}
+	for {
+		due := n.due(paces)
+		select {
+		case <-n.wake:
+		case <-due:
+		case <-ctx.Done():
+			return
+		}
+		n.mu.Lock()
+		batch := n.queue
+		n.queue = nil
+		n.mu.Unlock()
+		now := n.opts.Clock.Now()
+		for _, c := range batch {
+			if c.Reason != sessionlog.ReasonEvent {
+				n.publish(ctx, c)
+				continue
+			}
+			p := paces[c.Session]
+			if p == nil {
+				p = &pace{}
+				paces[c.Session] = p
+			}
+			p.waiting = &c
+		}
+		for id, p := range paces {
+			switch {
+			case now.Sub(p.last) < Interval:
+			case p.waiting != nil:
+				c := *p.waiting
+				p.waiting, p.last = nil, now
+				n.publish(ctx, c)
+			default:
+				delete(paces, id)
+			}
+		}
+	}
+}
+
+// due fires when the next merged hint may go out; nil when none waits.
+func (n *Notifier) due(paces map[string]*pace) <-chan time.Time {
+	var next time.Time
+	for _, p := range paces {
+		if at := p.last.Add(Interval); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	if next.IsZero() {
+		return nil
+	}
+	return n.opts.Clock.After(next.Sub(n.opts.Clock.Now()))
+}
+
+// publish reads the present state and sends it to the watchers of the account and the agent.
+func (n *Notifier) publish(ctx context.Context, c sessionlog.Change) {
+	hint := wire.AccountHint{Reason: c.Reason, AgentID: c.Agent, SessionID: c.Session}
+	var info *wire.AgentInfo
+	err := n.opts.Store.Read(ctx, func(tx store.Tx) error {
+		info, hint.Session, hint.Activity = nil, nil, nil
+		a, err := agent.Get(tx, c.Agent)
+		if err != nil {
+			return missing(err)
+		}
+		activity, err := Activity(tx, a.ID)
+		if err != nil {
+			return err
+		}
+		view := n.opts.AgentInfo(a, activity)
+		info = &view
+		if c.Session == "" || c.Reason == sessionlog.ReasonDeleted {
+			return nil
+		}
+		s, err := sessionlog.Get(tx, c.Session)
+		if err != nil {
+			return missing(err)
+		}
+		session := s.Info()
+		hint.Session, hint.Activity = &session, activity
+		return nil
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			n.opts.Logger.Error("read what changed", "reason", c.Reason, "agent", c.Agent, "session", c.Session, "error", err)
+		}
+		return
+	}
+	n.send(c, hint, info)
+}
+
+func (n *Notifier) send(c sessionlog.Change, hint wire.AccountHint, info *wire.AgentInfo) {
+	account := wire.Frame{Kind: wire.FrameChange, Key: wire.KeyAccount + c.Account, Value: hint}
+	n.opts.Bus.Publish(bus.New(wire.KeyAccount+c.Account, account))
+	topic := wire.KeyAgent + c.Agent
+	n.opts.Bus.Publish(bus.New(topic, account))
+	if hint.Session != nil && c.Reason != sessionlog.ReasonEvent {
+		n.opts.Bus.Publish(bus.New(topic, wire.Frame{Kind: wire.FrameChange, Key: wire.KeySession + c.Session, Value: *hint.Session}))
+	}
+	if info != nil && (c.Reason == AgentCreated || c.Reason == AgentUpdated) {
+		n.opts.Bus.Publish(bus.New(topic, wire.Frame{Kind: wire.FrameChange, Value: *info}))
+	}
+}
+
+// Activity is the rollup of an agent with its busy mark.
+func Activity(tx store.Tx, agentID string) (*wire.AgentActivity, error) {
+	a, err := sessionlog.Activity(tx, agentID)
+	if err != nil || a == nil {
+		return nil, err
+	}
+	a.Busy, err = runs.AgentBusy(tx, agentID)
+	return a, err
+}
+
+// missing forgives that an agent or a session is gone: it was deleted in the meantime, or is in the same transaction.
+func missing(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.NotFound {
+		return nil
+	}
+	return err
+}
