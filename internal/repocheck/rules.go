@@ -35,6 +35,7 @@ func Rules() []Rule {
 		{"files and functions stay short", checkSizes},
 		{"package names say what lives there", checkPackageNames},
 		{"only egress and client open the way out", checkHTTPClients},
+		{"confined libraries stay in their room", checkConfined},
 		{"tests are not skipped", checkSkips},
 		{"nothing sleeps", checkSleeps},
 		{"no init functions", checkInits},

@@ -1,8 +1,6 @@
 package repocheck
 
-import (
-	"strings"
-)
+import "strings"
 
 // A room is a package together with the packages below it in the tree. Rooms
 // stand in tiers: code imports rooms of lower tiers and its own room, never a
@@ -96,8 +94,7 @@ var rooms = []room{
 func roomOf(dir string) (room, bool) {
 	var best room
 	for _, r := range rooms {
-		inside := dir == r.path || strings.HasPrefix(dir, r.path+"/")
-		if inside && len(r.path) > len(best.path) {
+		if within(dir, r.path) && len(r.path) > len(best.path) {
 			best = r
 		}
 	}
