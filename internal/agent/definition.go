@@ -186,7 +186,7 @@ func names(v any, label string, limit int) ([]string, error) {
 			continue
 		}
 		if out = append(out, name); len(out) > limit {
-			return nil, fault.Invalid("Too many %ss: at most %d", label, limit)
+			return nil, fault.Invalid("%ss are limited to %d", label, limit)
 		}
 	}
 	return out, nil
