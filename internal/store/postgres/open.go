@@ -74,8 +74,11 @@ func (s *db) migrate(ctx context.Context, c *sql.Conn) (epoch int64, err error) 
 	if _, err := c.ExecContext(ctx, "SELECT pg_advisory_lock(?, 0)", lockClass); err != nil {
 		return 0, fmt.Errorf("wait for other processes that migrate: %w", err)
 	}
-	// Whatever happens the connection is not used again: it may hold the lock.
-	defer discard(c)
+	defer func() {
+		if _, unlock := c.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock_all()"); unlock != nil {
+			discard(c)
+		}
+	}()
 	state, err := migrations.Prepare(ctx, c)
 	if err != nil {
 		return 0, err

@@ -139,10 +139,19 @@ type rows struct {
 // Next implements driver.Rows.
 func (r *rows) Next(dest []driver.Value) error {
 	err := r.Rows.Next(dest)
-	if err == nil || errors.Is(err, io.EOF) {
-		return err
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			return err
+		}
+		return r.conn.fail(err)
 	}
-	return r.conn.fail(err)
+	for i, v := range dest {
+		// The driver hands out an empty BLOB as a nil slice, which callers would take for NULL.
+		if b, ok := v.([]byte); ok && b == nil {
+			dest[i] = []byte{}
+		}
+	}
+	return nil
 }
 
 // Close implements driver.Rows; a second call does nothing.
