@@ -20,7 +20,7 @@ type scene struct {
 }
 
 // please is what politeness puts before a request.
-const please = `(?i)^(?:(?:please|now|ok|okay|hey|hi|hello|tutor|can you|could you|would you|will you|let's|let us|i want you to)[,:]?\s+)*`
+const please = `(?i)^(?:(?:please|so|and|then|well|now|ok|okay|hey|hi|hello|tutor|can you|could you|would you|will you|let's|let us|i want you to)[,:]?\s+)*`
 
 func asks(pattern string) *regexp.Regexp { return regexp.MustCompile(please + `(?s:` + pattern + `)$`) }
 
