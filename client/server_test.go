@@ -43,7 +43,10 @@ func (c *stepClock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
-	c.waits <- d
+	select {
+	case c.waits <- d:
+	default:
+	}
 	fired := make(chan time.Time, 1)
 	fired <- c.now
 	return fired
@@ -96,6 +99,8 @@ type server struct {
 	answer func(e *wire.Envelope) (int, []byte)
 	// peers receives each socket that subscribed.
 	peers chan *peer
+	// sockets counts the handlers of upgraded requests, for which httptest does not wait.
+	sockets sync.WaitGroup
 }
 
 func newServer(t *testing.T) *server {
@@ -109,7 +114,10 @@ func newServer(t *testing.T) *server {
 			`"webTools":{"search":true},"codeExec":false,"codeExecReason":"off","unknown":[1]}`)
 	})
 	ts := httptest.NewServer(mux)
-	t.Cleanup(ts.Close)
+	t.Cleanup(func() {
+		ts.Close()
+		s.sockets.Wait()
+	})
 	s.url = ts.URL
 	return s
 }
@@ -146,24 +154,27 @@ func (s *server) message(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) socket(w http.ResponseWriter, r *http.Request) {
+	s.sockets.Add(1)
+	defer s.sockets.Done()
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
-		s.t.Errorf("accept: %v", err)
+		// The client may be gone already: only a test that waits for it would notice, and does.
 		return
 	}
 	defer func() { _ = conn.CloseNow() }()
-	kind, body, err := conn.Read(r.Context())
-	if err != nil || kind != websocket.MessageBinary {
-		s.t.Errorf("first frame: %v, %v", kind, err)
+	kind, body, err := conn.Read(s.t.Context())
+	if err != nil {
 		return
 	}
 	e, err := s.verify(body)
-	if err != nil {
-		s.t.Errorf("subscription: %v", err)
+	if err != nil || kind != websocket.MessageBinary {
+		s.t.Errorf("subscription in a frame of type %v: %v", kind, err)
 		return
 	}
 	p := &peer{t: s.t, conn: conn, envelope: e, over: make(chan struct{})}
-	p.send(map[string]any{"_": "connected", "connectedAt": 5})
+	if conn.Write(s.t.Context(), websocket.MessageText, []byte(`{"_":"connected","connectedAt":5}`)) != nil {
+		return
+	}
 	select {
 	case s.peers <- p:
 	case <-s.t.Context().Done():
@@ -221,14 +232,22 @@ type delivered struct {
 	err   error
 }
 
-// stream runs a subscription and passes on what it delivers. The channel closes when the subscription has ended.
-func stream(ctx context.Context, c *client.Client, key string, afterSeq int64) <-chan delivered {
+// stream runs a subscription until stop or the end of the test, and passes on what it delivers. The channel closes when
+// the subscription has ended.
+func stream(t *testing.T, c *client.Client, key string, afterSeq int64) (frames <-chan delivered, stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
 	out := make(chan delivered, 256)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		defer close(out)
 		for f, err := range c.Subscribe(ctx, key, afterSeq) {
 			out <- delivered{f, err}
 		}
 	}()
-	return out
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return out, cancel
 }

@@ -50,8 +50,7 @@ func expect(t *testing.T, frames <-chan delivered, want ...string) {
 func TestSessionResumesAfterTheLastEventAndRepeatsNone(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	frames := stream(ctx, s.client(), sessionKey, 0)
+	frames, stop := stream(t, s.client(), sessionKey, 0)
 
 	p := s.next()
 	if _, sent := p.envelope.Action["afterSeq"]; sent || p.envelope.Action["key"] != sessionKey {
@@ -71,7 +70,7 @@ func TestSessionResumesAfterTheLastEventAndRepeatsNone(t *testing.T) {
 	}
 	p.send(subscribed(sessionKey), appendEvent(2), appendEvent(3))
 	expect(t, frames, "connected", "subscribed", "append 3")
-	cancel()
+	stop()
 	if d, open := <-frames; open {
 		t.Errorf("after the end: %+v", d)
 	}
@@ -81,13 +80,11 @@ func TestSessionResumesAfterTheLastEventAndRepeatsNone(t *testing.T) {
 func TestFirstSubscriptionTakesTheCallersCursor(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	stream(ctx, s.client(), sessionKey, 42)
+	stream(t, s.client(), sessionKey, 42)
 	if p := s.next(); p.envelope.Action["afterSeq"] != int64(42) {
 		t.Errorf("subscription %v", p.envelope.Action)
 	}
-	stream(ctx, s.client(), "account/z6Mk", 42)
+	stream(t, s.client(), "account/z6Mk", 42)
 	if p := s.next(); p.envelope.Action["afterSeq"] != nil {
 		t.Errorf("subscription %v", p.envelope.Action)
 	}
@@ -96,12 +93,10 @@ func TestFirstSubscriptionTakesTheCallersCursor(t *testing.T) {
 func TestRunEntriesAreKnownByRunAndSeq(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	entry := func(run string, seq int) map[string]any {
 		return map[string]any{"_": "append", "key": "runs/r1", "runId": run, "seq": seq, "entry": map[string]any{"k": 1}, "createdAt": 9}
 	}
-	frames := stream(ctx, s.client(), "runs/r1", 7)
+	frames, _ := stream(t, s.client(), "runs/r1", 7)
 	for range 2 {
 		p := s.next()
 		if _, sent := p.envelope.Action["afterSeq"]; sent {
@@ -118,10 +113,8 @@ func TestRunEntriesAreKnownByRunAndSeq(t *testing.T) {
 func TestWaitsDoubleUntilASubscriptionSucceeds(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	lost := make(chan error, 64)
-	frames := stream(ctx, s.client(
+	frames, _ := stream(t, s.client(
 		client.WithJitter(func() float64 { return 0.5 }),
 		client.WithOnDisconnect(func(key string, err error, _ time.Duration) {
 			if key != sessionKey {
@@ -153,9 +146,7 @@ func TestWaitsDoubleUntilASubscriptionSucceeds(t *testing.T) {
 func TestErrorFramesAreDeliveredAndBadFramesSkipped(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	frames := stream(ctx, s.client(), sessionKey, 0)
+	frames, _ := stream(t, s.client(), sessionKey, 0)
 	s.next().send(
 		"not JSON", `{"_":"append","key":"sessions/s1","event":[1]}`, `[]`,
 		map[string]any{"_": "error", "message": wire.MsgSessionNotFound, "code": "c"},
@@ -224,9 +215,7 @@ func TestRefusedUpgradeEndsTheStream(t *testing.T) {
 func TestSilentPeerIsFoundByPings(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	stream(ctx, s.client(client.WithKeepAlive(10*time.Millisecond)), sessionKey, 0)
+	stream(t, s.client(client.WithKeepAlive(10*time.Millisecond)), sessionKey, 0)
 	// The server's end is open but nobody reads it, so no pong comes back.
 	first := s.next()
 	second := s.next()
