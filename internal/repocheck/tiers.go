@@ -56,6 +56,7 @@ var rooms = []room{
 	{"internal/hypermedia", 3, product},
 	{"internal/mcp", 3, product},
 	{"internal/model", 3, product},
+	{"internal/notify", 3, product},
 	{"internal/sandbox", 3, product},
 	{"internal/script", 3, product},
 	{"internal/web", 3, product},
