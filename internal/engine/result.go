@@ -69,7 +69,8 @@ func (t *turn) stopped(ctx context.Context) {
 		case !t.spoke && len(entries) == 0:
 			entries = append(entries, t.entry(wire.MessageEvent{Type: sessionlog.TypeMessage, Role: "assistant", Content: "Stopped."}))
 		}
-		return t.append(tx, nil, entries...)
+		_, err := t.append(tx, nil, entries...)
+		return err
 	})
 	if err != nil {
 		t.engine.opts.Logger.Warn("write down a stopped turn", "run", t.run.ID, "error", err)

@@ -147,7 +147,8 @@ func (t *turn) repair(ctx context.Context) error {
 		if err := t.retirePlan(tx); err != nil {
 			return err
 		}
-		return t.append(tx, t.lease, results...)
+		_, err := t.append(tx, t.lease, results...)
+		return err
 	})
 }
 
@@ -231,6 +232,12 @@ type Input struct {
 	RetryOf string `json:"retryOfRunId,omitempty"`
 }
 
+// Output is what an agent's run leaves behind.
+type Output struct {
+	// AssistantEventID is the event that ended the turn.
+	AssistantEventID string `json:"assistantEventId,omitempty"`
+}
+
 // concurrent are the messages this run answers when another run's answer stands behind them in the log: they arrived while it
 // was being made.
 func (t *turn) concurrent() []string {
@@ -303,17 +310,17 @@ func (t *turn) entry(payload any) sessionlog.Entry {
 }
 
 // append writes events under the lease and, once they are durable, adds them to what this turn replays.
-func (t *turn) append(tx store.Tx, fence sessionlog.Fence, entries ...sessionlog.Entry) error {
+func (t *turn) append(tx store.Tx, fence sessionlog.Fence, entries ...sessionlog.Entry) ([]wire.SessionEvent, error) {
 	events, err := t.engine.opts.Log.Append(tx, t.session.ID, fence, entries...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tx.AfterCommit(func() {
 		for i, ev := range events {
 			t.remember(ev.Seq, entries[i])
 		}
 	})
-	return nil
+	return events, nil
 }
 
 func (t *turn) remember(seq int64, in sessionlog.Entry) {

@@ -23,8 +23,8 @@ func (t *turn) finish(ctx context.Context, answer model.Event) error {
 	t.engine.opts.Point(PointBeforeFinish)
 	t.partial.done()
 	return t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
-		said := t.said(answer, text)
-		if err := t.append(tx, t.lease, said); err != nil {
+		events, err := t.append(tx, t.lease, t.said(answer, text))
+		if err != nil {
 			return err
 		}
 		if err := t.settlePlan(tx); err != nil {
@@ -33,7 +33,11 @@ func (t *turn) finish(ctx context.Context, answer model.Event) error {
 		if err := t.lease.AddUsage(tx, wire.Usage(answer.Usage)); err != nil {
 			return err
 		}
-		return t.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded})
+		output, err := json.Marshal(Output{AssistantEventID: events[0].ID})
+		if err != nil {
+			return fmt.Errorf("encode output: %w", err)
+		}
+		return t.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded, Output: output})
 	})
 }
 
@@ -153,7 +157,7 @@ func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*
 				entries = append(entries, e)
 			}
 		}
-		if err := t.append(tx, t.lease, entries...); err != nil {
+		if _, err := t.append(tx, t.lease, entries...); err != nil {
 			return err
 		}
 		return t.lease.AddUsage(tx, wire.Usage(answer.Usage))
@@ -174,7 +178,8 @@ func (t *turn) settle(ctx context.Context, c *call) error {
 		if err != nil || c.silent() {
 			return err
 		}
-		return t.append(tx, t.lease, e)
+		_, err = t.append(tx, t.lease, e)
+		return err
 	})
 	t.engine.opts.Point(PointEffectDone)
 	return err

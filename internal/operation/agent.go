@@ -1,0 +1,196 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/memory"
+	"github.com/loam-agents/loam/internal/notify"
+	"github.com/loam-agents/loam/internal/provider"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+func agentOperations() []Operation {
+	return []Operation{
+		{Name: "ListAgents", Response: "ListAgentsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listAgents},
+		{Name: "CreateAgent", Response: "CreateAgentResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: createAgent},
+		{Name: "GetAgent", Response: "GetAgentResponse", Access: Read, Effect: Query, Since: "0.1", handle: getAgent},
+		{Name: "UpdateAgent", Response: "GetAgentResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: updateAgent},
+		{Name: "DeleteAgent", Response: "DeleteAgentResponse", Access: Owner, Effect: Mutation, Since: "0.1", handle: deleteAgent},
+		{Name: "ListAgentTools", Response: "ListAgentToolsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listAgentTools},
+	}
+}
+
+func listAgents(ctx context.Context, c *Call) (Result, error) {
+	out := wire.ListAgentsResponse{Agents: []wire.AgentInfo{}}
+	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		out.Agents = out.Agents[:0]
+		owned, err := agent.ListByAccount(tx, c.Caller.Account)
+		if err != nil {
+			return err
+		}
+		for _, a := range owned {
+			activity, err := notify.Activity(tx, a.ID)
+			if err != nil {
+				return err
+			}
+			out.Agents = append(out.Agents, c.agentInfo(a, RoleOwner, activity))
+		}
+		return nil
+	})
+	return Result{Value: out}, err
+}
+
+func createAgent(ctx context.Context, c *Call) (Result, error) {
+	var req wire.CreateAgentRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	def, err := agent.ParseDefinition(req.Definition)
+	if err != nil {
+		return Result{}, err
+	}
+	same := once{id: req.ClientRequestID, label: "Client request ID", request: map[string]any{"definition": req.Definition}}
+	return c.commit(ctx, same, func(tx store.Tx) (any, error) {
+		if err := c.checkModel(tx, def); err != nil {
+			return nil, err
+		}
+		a, err := agent.Create(tx, agent.CreateParams{
+			ID: c.opts.IDs(), Account: c.Caller.Account, Definition: def, CreatedBy: c.Caller.Account, Now: clock.Millis(c.opts.Clock),
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.opts.Notify.AgentChanged(tx, a.Account, a.ID, notify.AgentCreated)
+		return wire.CreateAgentResponse{AgentID: a.ID}, nil
+	})
+}
+
+func (c *Call) checkModel(tx store.Tx, def wire.AgentDefinition) error {
+	return agent.CheckModel(tx, c.Caller.Account, def.ModelProvider, def.Model, def.ReasoningLevel, provider.Has, c.opts.Models.Levels)
+}
+
+func (c *Call) agentID() (string, error) {
+	var req wire.AgentRequest
+	if err := c.bind(&req); err != nil {
+		return "", err
+	}
+	return bounded("Agent ID", req.AgentID)
+}
+
+func getAgent(ctx context.Context, c *Call) (Result, error) {
+	agentID, err := c.agentID()
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.GetAgentResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		if err != nil {
+			return err
+		}
+		out, err = c.agentResponse(tx, found.agent)
+		return err
+	})
+	return Result{Value: out}, err
+}
+
+// maxV1Sessions is how many sessions a client of protocol 1 gets with an agent: it expects the list to be there.
+const maxV1Sessions = 50
+
+func (c *Call) agentResponse(tx store.Tx, a agent.Agent) (wire.GetAgentResponse, error) {
+	activity, err := notify.Activity(tx, a.ID)
+	if err != nil {
+		return wire.GetAgentResponse{}, err
+	}
+	out := wire.GetAgentResponse{Agent: c.agentInfo(a, RoleOwner, activity)}
+	if out.SessionCount, err = sessionlog.CountTopLevel(tx, a.ID); err != nil || c.Caller.Protocol >= 2 {
+		return out, err
+	}
+	page, _, err := sessionlog.List(tx, sessionlog.Query{Agent: a.ID, TopLevel: true, Limit: maxV1Sessions})
+	if err != nil {
+		return out, err
+	}
+	sessions := sessionInfos(page)
+	out.Sessions = &sessions
+	return out, nil
+}
+
+func updateAgent(ctx context.Context, c *Call) (Result, error) {
+	var req wire.UpdateAgentRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	agentID, err := bounded("Agent ID", req.AgentID)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		if _, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound); err != nil {
+			return nil, err
+		}
+		def, err := agent.ParseDefinition(req.Definition)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.checkModel(tx, def); err != nil {
+			return nil, err
+		}
+		a, err := agent.Update(tx, agent.UpdateParams{
+			ID: agentID, Definition: def, CreatedBy: c.Caller.Account, Now: clock.Millis(c.opts.Clock),
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.opts.Notify.AgentChanged(tx, a.Account, a.ID, notify.AgentUpdated)
+		return c.agentResponse(tx, a)
+	})
+}
+
+func deleteAgent(ctx context.Context, c *Call) (Result, error) {
+	agentID, err := c.agentID()
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := c.opts.Runs.CancelAgent(tx, agentID); err != nil {
+			return nil, err
+		}
+		if err := c.opts.Log.DeleteAgent(tx, agentID); err != nil {
+			return nil, err
+		}
+		if err := runs.Detach(tx, "", agentID); err != nil {
+			return nil, err
+		}
+		if err := memory.DeleteAll(tx, agentID); err != nil {
+			return nil, err
+		}
+		if err := agent.Delete(tx, agentID); err != nil {
+			return nil, err
+		}
+		c.opts.Notify.AgentChanged(tx, found.agent.Account, agentID, notify.AgentDeleted)
+		return wire.AgentRequest{AgentID: agentID}, nil
+	})
+}
+
+func listAgentTools(ctx context.Context, c *Call) (Result, error) {
+	agentID, err := c.agentID()
+	if err != nil {
+		return Result{}, err
+	}
+	// The callables of this server are none yet: verbs are not tools of the wire (spec §8.3).
+	out := wire.ListAgentToolsResponse{AgentID: agentID, Tools: []wire.ToolInfo{}}
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		_, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		return err
+	})
+	return Result{Value: out}, err
+}

@@ -1,0 +1,84 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+func attachmentOperations() []Operation {
+	return []Operation{
+		{Name: "UploadSessionAttachment", Response: "UploadSessionAttachmentResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: uploadAttachment},
+		{Name: "ReadSessionAttachment", Response: "ReadSessionAttachmentResponse", Access: Read, Effect: Query, Since: "0.1", handle: readAttachment},
+	}
+}
+
+func uploadAttachment(ctx context.Context, c *Call) (Result, error) {
+	var req wire.UploadSessionAttachmentRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	sessionID, err := bounded("Session ID", req.SessionID)
+	if err != nil {
+		return Result{}, err
+	}
+	name, err := bounded("Attachment name", req.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	mime := ""
+	if req.MimeType != nil {
+		if mime, err = bounded("Attachment type", *req.MimeType); err != nil {
+			return Result{}, err
+		}
+	}
+	// The bytes are only kept for somebody who may add them.
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		_, _, err := c.onSession(tx, sessionID)
+		return err
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	prepared, err := c.opts.Log.PrepareAttachment(ctx, name, mime, req.Content)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		if _, _, err := c.onSession(tx, sessionID); err != nil {
+			return nil, err
+		}
+		a, err := c.opts.Log.Attach(tx, sessionID, prepared)
+		return wire.AttachmentResponse{Attachment: a}, err
+	})
+}
+
+func readAttachment(ctx context.Context, c *Call) (Result, error) {
+	var req wire.ReadSessionAttachmentRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	sessionID, err := bounded("Session ID", req.SessionID)
+	if err != nil {
+		return Result{}, err
+	}
+	attachmentID, err := bounded("Attachment ID", req.AttachmentID)
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.ReadSessionAttachmentResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		if _, _, err := c.onSession(tx, sessionID); err != nil {
+			return err
+		}
+		out.Attachment, err = sessionlog.GetAttachment(tx, sessionID, attachmentID)
+		return err
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	out.Data, err = c.opts.Log.AttachmentData(ctx, out.Attachment)
+	return Result{Value: out}, err
+}

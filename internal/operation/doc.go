@@ -1,0 +1,176 @@
+// Package operation defines every thing that a person or a program can ask of the server, once, for all transports.
+//
+// An Operation has a name, an access class, an effect and a handler. A transport decodes and authenticates, then calls
+// Service.Do with the caller and the request's fields; access is decided here, before the handler, and missing and invisible
+// are the same answer. A mutation commits its effect together with what makes a repetition harmless: the nonce of its signed
+// bytes and the client's own request id (design §4, §10.4).
+//
+// operation is tier 6. It imports everything below and no transport.
+package operation
+
+import (
+	"context"
+	"log/slog"
+	"sort"
+
+	"github.com/loam-agents/loam/internal/account"
+	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/engine"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/memory"
+	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/internal/notify"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/vault"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Access is who may use an operation (spec §3.0).
+type Access string
+
+// The access classes. The agent classes are decided on the agent that the request's resource belongs to.
+const (
+	// Self operations act on the caller's own account.
+	Self Access = "self"
+	// Read, Write and Owner need at least that role on the agent.
+	Read  Access = "read"
+	Write Access = "write"
+	Owner Access = "owner"
+)
+
+// Effect says whether an operation changes anything.
+type Effect string
+
+// The effects.
+const (
+	Query    Effect = "query"
+	Mutation Effect = "mutation"
+)
+
+// Caller is who asks, and how.
+type Caller struct {
+	// Account that is acted for, and Signer, the key that acts; both are principals.
+	Account, Signer string
+	// Protocol is the wire protocol that the caller speaks.
+	Protocol int
+	// Transport and RequestID are for logs.
+	Transport, RequestID string
+	// Nonce names the signed bytes of the request, and NonceExpires is when it may be forgotten. Empty for transports that do
+	// not sign.
+	Nonce        string
+	NonceExpires int64
+}
+
+// Operation is one entry of the table.
+type Operation struct {
+	// Name is the wire's name of the action.
+	Name string
+	// Response is the wire's name of the answer.
+	Response string
+	Access   Access
+	Effect   Effect
+	// Since is the first version of Loam that serves it.
+	Since string
+
+	handle func(ctx context.Context, c *Call) (Result, error)
+}
+
+// Result is an answer: a value to encode, or bytes that were encoded when the same request was answered before.
+type Result struct {
+	Value   any
+	Encoded []byte
+}
+
+// Models lists and checks the models of configured providers.
+type Models interface {
+	// List asks a provider of the account for its models.
+	List(ctx context.Context, account, provider string) ([]model.ModelRef, error)
+	// Levels are the reasoning levels that a model takes, in rising order.
+	Levels(providerType, model string) []string
+	// Window is a model's context window in tokens, zero when unknown.
+	Window(providerType, model string) int64
+}
+
+// Options configure a Service.
+type Options struct {
+	Store    store.Store
+	Log      *sessionlog.Log
+	Runs     *runs.Queue
+	Vault    *vault.Vault
+	Blobs    memory.Blobs
+	Engine   *engine.Engine
+	Models   Models
+	Notify   *notify.Notifier
+	Policy   account.Policy
+	Clock    clock.Clock
+	IDs      id.Source
+	Logger   *slog.Logger
+	StateDir func(agentID string) string
+}
+
+// Service carries out operations.
+type Service struct {
+	opts  Options
+	table map[string]*Operation
+}
+
+// New returns a service with every operation of this package.
+func New(opts Options) *Service {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{opts: opts, table: map[string]*Operation{}}
+	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),
+		runOperations(), memoryOperations(), attachmentOperations()} {
+		for i := range group {
+			s.table[group[i].Name] = &group[i]
+		}
+	}
+	return s
+}
+
+// Operations lists the table by name.
+func (s *Service) Operations() []Operation {
+	out := make([]Operation, 0, len(s.table))
+	for _, op := range s.table {
+		out = append(out, *op)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+// Do carries out one operation. Errors are *fault.Error, or internal errors whose text must not be shown.
+func (s *Service) Do(ctx context.Context, caller Caller, name string, fields map[string]any) (*Operation, Result, error) {
+	op := s.table[name]
+	if op == nil {
+		return nil, Result{}, fault.Invalid("%s", wire.MsgUnsupportedAction(name))
+	}
+	c := &Call{Service: s, Caller: caller, op: op, fields: fields}
+	if err := c.admit(ctx); err != nil {
+		return op, Result{}, err
+	}
+	if op.Effect == Mutation {
+		if done, found, err := c.replayed(ctx); err != nil || found {
+			return op, done, err
+		}
+	}
+	out, err := op.handle(ctx, c)
+	return op, out, err
+}
+
+// Encode is the wire form of an answer.
+func (op *Operation) Encode(r Result) ([]byte, error) {
+	if r.Encoded != nil {
+		return r.Encoded, nil
+	}
+	return wire.EncodeResponse(op.Response, r.Value)
+}
+
+// agentInfo is the view of an agent for a role.
+func (s *Service) agentInfo(a agent.Agent, role string, activity *wire.AgentActivity) wire.AgentInfo {
+	return agent.Info(a, role, s.opts.StateDir(a.ID), activity)
+}

@@ -1,0 +1,132 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/memory"
+	"github.com/loam-agents/loam/internal/notify"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+func memoryOperations() []Operation {
+	return []Operation{
+		{Name: "ListAgentMemory", Response: "ListAgentMemoryResponse", Access: Read, Effect: Query, Since: "0.1", handle: listMemory},
+		{Name: "ReadAgentMemoryFile", Response: "ReadAgentMemoryFileResponse", Access: Read, Effect: Query, Since: "0.1", handle: readMemory},
+		{Name: "WriteAgentMemoryFile", Response: "WriteAgentMemoryFileResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: writeMemory},
+		{Name: "DeleteAgentMemoryFile", Response: "DeleteAgentMemoryFileResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: deleteMemory},
+	}
+}
+
+func listMemory(ctx context.Context, c *Call) (Result, error) {
+	agentID, err := c.agentID()
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.ListAgentMemoryResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		if _, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound); err != nil {
+			return err
+		}
+		l, err := memory.List(tx, agentID)
+		out = wire.ListAgentMemoryResponse{AgentID: agentID, Entries: l.Entries, TotalBytes: l.TotalBytes, Truncated: l.Truncated}
+		return err
+	})
+	return Result{Value: out}, err
+}
+
+func (c *Call) memoryPath() (agentID, path string, err error) {
+	var req wire.MemoryFileRequest
+	if err := c.bind(&req); err != nil {
+		return "", "", err
+	}
+	if agentID, err = bounded("Agent ID", req.AgentID); err != nil {
+		return "", "", err
+	}
+	if _, err = boundedTo("Path", req.Path, memory.MaxPath); err != nil {
+		return "", "", err
+	}
+	path, err = memory.Normalize(req.Path)
+	return agentID, path, err
+}
+
+func readMemory(ctx context.Context, c *Call) (Result, error) {
+	agentID, path, err := c.memoryPath()
+	if err != nil {
+		return Result{}, err
+	}
+	var file memory.File
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		if _, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound); err != nil {
+			return err
+		}
+		file, err = memory.Stat(tx, agentID, path)
+		return err
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	loaded, err := memory.Load(ctx, c.opts.Blobs, file)
+	return Result{Value: wire.ReadAgentMemoryFileResponse{AgentID: agentID, File: loaded}}, err
+}
+
+func writeMemory(ctx context.Context, c *Call) (Result, error) {
+	var req wire.WriteAgentMemoryFileRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	agentID, path, err := c.memoryPath()
+	if err != nil {
+		return Result{}, err
+	}
+	content, err := memory.Bytes(req.Content)
+	if err != nil {
+		return Result{}, err
+	}
+	// The bytes are only kept for somebody who may write them.
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		_, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		return err
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	prepared, err := memory.Prepare(ctx, c.opts.Blobs, content)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		if err != nil {
+			return nil, err
+		}
+		entry, err := memory.Write(tx, agentID, path, prepared, clock.Millis(c.opts.Clock))
+		if err != nil {
+			return nil, err
+		}
+		c.opts.Notify.AgentChanged(tx, found.agent.Account, agentID, notify.MemoryChanged)
+		return wire.WriteAgentMemoryFileResponse{AgentID: agentID, Entry: entry}, nil
+	})
+}
+
+func deleteMemory(ctx context.Context, c *Call) (Result, error) {
+	agentID, path, err := c.memoryPath()
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		if err != nil {
+			return nil, err
+		}
+		deleted, err := memory.Delete(tx, agentID, path)
+		if err != nil {
+			return nil, err
+		}
+		if deleted {
+			c.opts.Notify.AgentChanged(tx, found.agent.Account, agentID, notify.MemoryChanged)
+		}
+		return wire.DeleteAgentMemoryFileResponse{AgentID: agentID, Path: path, Deleted: deleted}, nil
+	})
+}

@@ -1,0 +1,295 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/engine"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+func messageOperations() []Operation {
+	return []Operation{
+		{Name: "MessageSession", Response: "MessageSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: messageSession},
+		{Name: "RetrySession", Response: "RetrySessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: retrySession},
+	}
+}
+
+// Limits of a message (spec §3.0).
+const (
+	maxMessageBytes   = 64 << 10
+	maxContextLines   = 64
+	maxContextBytes   = 2 << 10
+	maxMessageFiles   = 16
+	maxMessageTexts   = 64
+	maxRunTitleLength = 80
+)
+
+// content is a message as it was sent, checked.
+type content struct {
+	texts       []textPart
+	lines       []string
+	attachments []string
+}
+
+type textPart struct {
+	Text            string          `json:"text"`
+	Blocks          json.RawMessage `json:"blocks"`
+	ClientMessageID string          `json:"clientMessageId"`
+}
+
+func parseContent(parts []json.RawMessage) (content, error) {
+	var out content
+	size := 0
+	for i, raw := range parts {
+		var head struct {
+			Type  string
+			ID    string
+			Lines []string
+		}
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return content{}, fault.Invalid("content[%d] is not a message part", i)
+		}
+		switch head.Type {
+		case "text":
+			var p textPart
+			if err := json.Unmarshal(raw, &p); err != nil || strings.TrimSpace(p.Text) == "" {
+				return content{}, fault.Invalid("%s", wire.MsgRequired("Message text"))
+			}
+			size += len(p.Text) + min(len(out.texts), 1)
+			out.texts = append(out.texts, p)
+		case "context":
+			out.lines = append(out.lines, head.Lines...)
+		case "attachment":
+			id, err := bounded("Attachment ID", head.ID)
+			if err != nil {
+				return content{}, err
+			}
+			out.attachments = append(out.attachments, id)
+		default:
+			return content{}, fault.Invalid("content[%d] has the unknown type %q: use text, context or attachment", i, head.Type)
+		}
+	}
+	return out, out.check(size)
+}
+
+func (m *content) check(size int) error {
+	switch {
+	case len(m.texts) == 0:
+		return fault.Invalid("%s", wire.MsgRequired("Message text"))
+	case size > maxMessageBytes:
+		return fault.Invalid("%s", wire.MsgTooLarge("Message text")).With("limit", maxMessageBytes)
+	case len(m.texts) > maxMessageTexts:
+		return fault.Invalid("Too many text parts: at most %d", maxMessageTexts)
+	case len(m.lines) > maxContextLines:
+		return fault.Invalid("Too many context lines: at most %d", maxContextLines)
+	case len(m.attachments) > maxMessageFiles:
+		return fault.Invalid("Too many attachments: at most %d", maxMessageFiles)
+	}
+	for _, line := range m.lines {
+		if len(line) > maxContextBytes {
+			return fault.Invalid("%s", wire.MsgTooLarge("Context line")).With("limit", maxContextBytes)
+		}
+	}
+	return nil
+}
+
+func messageSession(ctx context.Context, c *Call) (Result, error) {
+	var req wire.MessageSessionRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	sessionID, err := bounded("Session ID", req.SessionID)
+	if err != nil {
+		return Result{}, err
+	}
+	m, err := parseContent(req.Content)
+	if err != nil {
+		return Result{}, err
+	}
+	same := once{
+		id: req.ClientMessageID, label: "Client message ID",
+		request: map[string]any{"sessionId": sessionID, "content": c.fields["content"]},
+	}
+	return c.startTurn(ctx, same, func(tx store.Tx) (pending, error) {
+		s, found, err := c.onSession(tx, sessionID)
+		if err != nil {
+			return pending{}, err
+		}
+		entries, err := c.userEvents(tx, sessionID, &m, req.ClientMessageID)
+		if err != nil {
+			return pending{}, err
+		}
+		events, err := c.opts.Log.Append(tx, sessionID, nil, entries...)
+		if err != nil {
+			return pending{}, err
+		}
+		input := engine.Input{Kind: "message", LastSeq: events[len(events)-1].Seq}
+		return c.enqueueTurn(tx, &s, found, runTitle(m.texts[0].Text), input)
+	})
+}
+
+// userEvents are the user messages of a request. Context lines and attachments belong to the first one.
+func (c *Call) userEvents(tx store.Tx, sessionID string, m *content, clientMessageID *string) ([]sessionlog.Entry, error) {
+	entries := make([]sessionlog.Entry, len(m.texts))
+	for i, p := range m.texts {
+		ev := wire.MessageEvent{
+			Type: sessionlog.TypeMessage, Role: "user", Content: p.Text, RawMarkdown: p.Text, Blocks: p.Blocks,
+			ClientMessageID: p.ClientMessageID, Meta: &wire.EventMeta{AccountID: c.Caller.Account, SignerID: c.Caller.Signer},
+		}
+		if i == 0 {
+			ev.ContextLines = m.lines
+			if ev.ClientMessageID == "" && clientMessageID != nil {
+				ev.ClientMessageID = strings.TrimSpace(*clientMessageID)
+			}
+			for _, id := range m.attachments {
+				a, err := sessionlog.GetAttachment(tx, sessionID, id)
+				if err != nil {
+					return nil, err
+				}
+				ev.Attachments = append(ev.Attachments, wire.AttachmentRef{ID: a.ID, Name: a.Name, MimeType: a.MimeType, Size: a.Size})
+			}
+		}
+		entries[i] = sessionlog.Entry{Payload: ev}
+	}
+	return entries, nil
+}
+
+// runTitle is the first line of what a turn was started with.
+func runTitle(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > maxRunTitleLength {
+		return string(r[:maxRunTitleLength-1]) + "…"
+	}
+	return line
+}
+
+func retrySession(ctx context.Context, c *Call) (Result, error) {
+	sessionID, err := c.sessionID()
+	if err != nil {
+		return Result{}, err
+	}
+	return c.startTurn(ctx, once{}, func(tx store.Tx) (pending, error) {
+		s, found, err := c.onSession(tx, sessionID)
+		if err != nil {
+			return pending{}, err
+		}
+		busy, err := runs.SessionBusy(tx, sessionID, "")
+		if err != nil {
+			return pending{}, err
+		}
+		if busy {
+			return pending{}, fault.New(fault.Conflict, "Session is already streaming")
+		}
+		latest, ok, err := runs.Latest(tx, sessionID)
+		if err != nil {
+			return pending{}, err
+		}
+		if !ok || latest.Status != runs.Failed {
+			return pending{}, fault.Invalid("Nothing to retry: the latest run did not fail")
+		}
+		return c.enqueueTurn(tx, &s, found, latest.Title, engine.Input{Kind: "session-retry", RetryOf: latest.ID})
+	})
+}
+
+func (c *Call) enqueueTurn(tx store.Tx, s *sessionlog.Session, found access, title string, input engine.Input) (pending, error) {
+	body, err := json.Marshal(input)
+	if err != nil {
+		return pending{}, fmt.Errorf("encode run input: %w", err)
+	}
+	run, err := c.opts.Runs.Enqueue(tx, runs.Spec{
+		Account: s.Account, Kind: runs.KindAgent, Agent: s.Agent, AgentVersion: found.agent.Version, Session: s.ID, Origin: "user",
+		Title: title, Lane: runs.Interactive, MaxAttempts: 1, Input: body,
+	})
+	if err != nil {
+		return pending{}, err
+	}
+	busy, err := runs.SessionBusy(tx, s.ID, run.ID)
+	return pending{Session: s.ID, Run: run.ID, Response: c.op.Response, Wait: !busy}, err
+}
+
+// pending stands for the answer of a turn in the records of repetitions: whoever repeats the request waits for the same run.
+type pending struct {
+	Session  string `json:"session"`
+	Run      string `json:"run"`
+	Response string `json:"response"`
+	// Wait says that the answer comes when the turn ends; otherwise the turn queues behind another and is followed on the
+	// stream.
+	Wait bool `json:"wait"`
+}
+
+const pendingName = "loam.pendingTurn"
+
+func encodeRecord(response string, value any) ([]byte, error) {
+	if _, ok := value.(pending); ok {
+		response = pendingName
+	}
+	return wire.EncodeResponse(response, value)
+}
+
+func parsePending(body []byte) (pending, bool) {
+	var p struct {
+		Name string `json:"_"`
+		pending
+	}
+	var fields map[string]any
+	if dagcbor.Unmarshal(body, &fields) != nil || fields["_"] != pendingName {
+		return pending{}, false
+	}
+	if err := dagcbor.Unmarshal(body, &p.pending); err != nil {
+		return pending{}, false
+	}
+	return p.pending, true
+}
+
+// startTurn commits what starts a turn and then waits for the turn, unless another turn of the session comes first.
+func (c *Call) startTurn(ctx context.Context, o once, fn func(tx store.Tx) (pending, error)) (Result, error) {
+	out, err := c.commit(ctx, o, func(tx store.Tx) (any, error) { return fn(tx) })
+	if err != nil {
+		return Result{}, err
+	}
+	if p, ok := out.Value.(pending); ok {
+		return c.follow(ctx, p)
+	}
+	return out, nil
+}
+
+func (c *Call) follow(ctx context.Context, p pending) (Result, error) {
+	answer := wire.MessageSessionResponse{SessionID: p.Session}
+	if !p.Wait {
+		return Result{Value: answer}, nil
+	}
+	run, err := c.opts.Runs.Await(ctx, p.Run)
+	if err != nil {
+		return Result{}, err
+	}
+	if run.Status == runs.Failed {
+		return Result{}, turnError(run.Error)
+	}
+	var output engine.Output
+	if len(run.Output) > 0 {
+		if err := json.Unmarshal(run.Output, &output); err != nil {
+			return Result{}, fmt.Errorf("decode output of run %s: %w", run.ID, err)
+		}
+	}
+	answer.AssistantEventID = output.AssistantEventID
+	return Result{Value: answer}, nil
+}
+
+// turnError is the answer of a turn that failed: 400 when the configuration was wrong, else 502.
+func turnError(e *wire.RunError) error {
+	if e.Code == runs.CodeConfigError {
+		return fault.Invalid("%s", e.Message)
+	}
+	f := fault.New(fault.ProviderError, "%s", e.Message)
+	f.HTTPStatus = http.StatusBadGateway
+	return f
+}

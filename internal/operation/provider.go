@@ -1,0 +1,145 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/provider"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/vault"
+	"github.com/loam-agents/loam/wire"
+)
+
+func providerOperations() []Operation {
+	return []Operation{
+		{Name: "SetModelProvider", Response: "SetModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: setProvider},
+		{Name: "ListModelProviders", Response: "ListModelProvidersResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviders},
+		{Name: "ListProviderModels", Response: "ListProviderModelsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviderModels},
+		{Name: "DeleteModelProvider", Response: "DeleteModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: deleteProvider},
+		{Name: "SetSecret", Response: "SetSecretResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: setSecret},
+	}
+}
+
+func setProvider(ctx context.Context, c *Call) (Result, error) {
+	var req wire.SetModelProviderRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	name, err := provider.ParseName(req.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	cfg, err := provider.ParseConfig(req.Provider)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		p, err := provider.Set(tx, provider.SetParams{
+			ID: c.opts.IDs(), Account: c.Caller.Account, Name: name, Config: cfg, Now: clock.Millis(c.opts.Clock),
+		})
+		return wire.ProviderResponse{Provider: p.Info()}, err
+	})
+}
+
+// ownerOf is the account whose providers a request means: the caller's, or that of the agent it names.
+func (c *Call) ownerOf(tx store.Tx, agentID *string) (string, error) {
+	if agentID == nil {
+		return c.Caller.Account, nil
+	}
+	id, err := bounded("Agent ID", *agentID)
+	if err != nil {
+		return "", err
+	}
+	found, err := c.onAgent(tx, id, wire.MsgAgentNotFound)
+	return found.agent.Account, err
+}
+
+func listProviders(ctx context.Context, c *Call) (Result, error) {
+	var req wire.ListModelProvidersRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	out := wire.ListModelProvidersResponse{Providers: []wire.ProviderInfo{}}
+	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		out.Providers = out.Providers[:0]
+		owner, err := c.ownerOf(tx, req.AgentID)
+		if err != nil {
+			return err
+		}
+		list, err := provider.List(tx, owner)
+		for _, p := range list {
+			out.Providers = append(out.Providers, p.Info())
+		}
+		return err
+	})
+	return Result{Value: out}, err
+}
+
+func listProviderModels(ctx context.Context, c *Call) (Result, error) {
+	var req wire.ListProviderModelsRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	name, err := bounded("Provider", req.Provider)
+	if err != nil {
+		return Result{}, err
+	}
+	var owner string
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
+		owner, err = c.ownerOf(tx, req.AgentID)
+		return err
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	models, err := c.opts.Models.List(ctx, owner, name)
+	if err != nil {
+		return Result{}, err
+	}
+	out := wire.ListProviderModelsResponse{Models: make([]wire.ModelRef, len(models))}
+	for i, m := range models {
+		out.Models[i] = wire.ModelRef(m)
+	}
+	return Result{Value: out}, nil
+}
+
+func deleteProvider(ctx context.Context, c *Call) (Result, error) {
+	var req wire.NameRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	name, err := provider.ParseName(req.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		orphans, err := provider.Delete(tx, c.Caller.Account, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, secret := range orphans {
+			if err := c.opts.Vault.Delete(tx, c.Caller.Account, secret); err != nil && fault.CodeOf(err) != fault.NotFound {
+				return nil, err
+			}
+		}
+		return wire.NameResponse{Name: name}, nil
+	})
+}
+
+func setSecret(ctx context.Context, c *Call) (Result, error) {
+	var req wire.SetSecretRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		info, err := c.opts.Vault.Set(tx, c.Caller.Account, req.Name, req.Value, req.Metadata)
+		return wire.SecretResponse{Secret: secretInfo(info)}, err
+	})
+}
+
+func secretInfo(i vault.Info) wire.SecretInfo {
+	return wire.SecretInfo{
+		ID: i.ID, Name: i.Name, Metadata: i.Metadata, HasValue: true, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+	}
+}

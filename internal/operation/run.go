@@ -1,0 +1,126 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+func runOperations() []Operation {
+	return []Operation{
+		{Name: "GetRun", Response: "GetRunResponse", Access: Read, Effect: Query, Since: "0.1", handle: getRun},
+		{Name: "ListRuns", Response: "ListRunsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listRuns},
+		{Name: "CancelRun", Response: "CancelRunResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: cancelRun},
+	}
+}
+
+func (c *Call) runID() (string, error) {
+	var req wire.RunRequest
+	if err := c.bind(&req); err != nil {
+		return "", err
+	}
+	return bounded("Run ID", req.RunID)
+}
+
+func getRun(ctx context.Context, c *Call) (Result, error) {
+	runID, err := c.runID()
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.RunResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		r, _, err := c.onRun(tx, runID)
+		if err != nil {
+			return err
+		}
+		out.Run, err = runInfo(tx, &r)
+		return err
+	})
+	return Result{Value: out}, err
+}
+
+func runInfo(tx store.Tx, r *runs.Run) (wire.RunInfo, error) {
+	info := r.Info()
+	var err error
+	info.ChildRunCount, err = runs.ChildCount(tx, r.ID)
+	return info, err
+}
+
+func listRuns(ctx context.Context, c *Call) (Result, error) {
+	var req wire.ListRunsRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	limit := int64(defaultPage)
+	if req.Limit != nil {
+		if *req.Limit < 1 {
+			return Result{}, fault.Invalid("limit must be a positive integer")
+		}
+		limit = min(*req.Limit, maxPage)
+	}
+	out := wire.ListRunsResponse{Runs: []wire.RunInfo{}}
+	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		out.Runs = out.Runs[:0]
+		list, err := c.selectRuns(tx, &req, limit)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if req.Status != nil && *req.Status != string(list[i].Status) {
+				continue
+			}
+			info, err := runInfo(tx, &list[i])
+			if err != nil {
+				return err
+			}
+			out.Runs = append(out.Runs, info)
+		}
+		return nil
+	})
+	return Result{Value: out}, err
+}
+
+func (c *Call) selectRuns(tx store.Tx, req *wire.ListRunsRequest, limit int64) ([]runs.Run, error) {
+	given := 0
+	for _, id := range []*string{req.RootRunID, req.SessionID, req.AgentID} {
+		if id != nil {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+	case req.RootRunID != nil:
+		if _, _, err := c.onRun(tx, *req.RootRunID); err != nil {
+			return nil, err
+		}
+		return runs.Tree(tx, *req.RootRunID, limit)
+	case req.SessionID != nil:
+		if _, _, err := c.onSession(tx, *req.SessionID); err != nil {
+			return nil, err
+		}
+		return runs.OfSession(tx, *req.SessionID, limit)
+	default:
+		if _, err := c.onAgent(tx, *req.AgentID, wire.MsgAgentNotFound); err != nil {
+			return nil, err
+		}
+		return runs.OfAgent(tx, *req.AgentID, limit)
+	}
+	return nil, fault.Invalid("ListRuns requires rootRunId, sessionId, or agentId")
+}
+
+func cancelRun(ctx context.Context, c *Call) (Result, error) {
+	runID, err := c.runID()
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		if _, _, err := c.onRun(tx, runID); err != nil {
+			return nil, err
+		}
+		canceled, err := c.opts.Runs.Cancel(tx, runID)
+		return wire.CancelRunResponse{RunID: runID, Canceled: canceled}, err
+	})
+}

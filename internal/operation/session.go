@@ -1,0 +1,359 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/notify"
+	"github.com/loam-agents/loam/internal/provider"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+func sessionOperations() []Operation {
+	return []Operation{
+		{Name: "CreateSession", Response: "CreateSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: createSession},
+		{Name: "GetSession", Response: "GetSessionResponse", Access: Read, Effect: Query, Since: "0.1", handle: getSession},
+		{Name: "ListSessions", Response: "ListSessionsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listSessions},
+		{Name: "UpdateSession", Response: "UpdateSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: updateSession},
+		{Name: "DeleteSession", Response: "DeleteSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: deleteSession},
+		{Name: "StopSession", Response: "StopSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: stopSession},
+	}
+}
+
+// Pages of sessions and events.
+const (
+	defaultPage  = 50
+	maxPage      = 200
+	maxEventPage = 1000
+)
+
+func createSession(ctx context.Context, c *Call) (Result, error) {
+	var req wire.CreateSessionRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	agentID, err := bounded("Agent ID", req.AgentID)
+	if err != nil {
+		return Result{}, err
+	}
+	title, err := optionalTitle(req.Title)
+	if err != nil {
+		return Result{}, err
+	}
+	request := map[string]any{"agentId": agentID}
+	if req.Title != nil {
+		request["title"] = title
+	}
+	same := once{id: req.ClientRequestID, label: "Client request ID", request: request}
+	return c.commit(ctx, same, func(tx store.Tx) (any, error) {
+		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		if err != nil {
+			return nil, err
+		}
+		if req.ModelOverride != nil {
+			if err := c.checkOverride(tx, found.agent.Account, req.ModelOverride); err != nil {
+				return nil, err
+			}
+		}
+		s, err := c.opts.Log.Create(tx, sessionlog.CreateParams{
+			Account: found.agent.Account, Agent: agentID, Title: title, ModelOverride: req.ModelOverride,
+		})
+		return wire.CreateSessionResponse{SessionID: s.ID}, err
+	})
+}
+
+// optionalTitle accepts an absent or blank title as none.
+func optionalTitle(title *string) (string, error) {
+	if title == nil {
+		return "", nil
+	}
+	return bounded("Title", *title)
+}
+
+func (c *Call) checkOverride(tx store.Tx, owner string, o *wire.ModelOverride) (err error) {
+	if o.Provider, err = bounded("Model provider", o.Provider); err != nil {
+		return err
+	}
+	if o.Model, err = bounded("Model", o.Model); err != nil {
+		return err
+	}
+	return agent.CheckModel(tx, owner, o.Provider, o.Model, o.ReasoningLevel, provider.Has, c.opts.Models.Levels)
+}
+
+func getSession(ctx context.Context, c *Call) (Result, error) {
+	var req wire.GetSessionRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	sessionID, err := bounded("Session ID", req.SessionID)
+	if err != nil {
+		return Result{}, err
+	}
+	after, err := AfterSeq(req.AfterSeq)
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.GetSessionResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		s, found, err := c.onSession(tx, sessionID)
+		if err != nil {
+			return err
+		}
+		out = wire.GetSessionResponse{Session: s.Info()}
+		if out.Events, out.HasMoreBefore, err = eventPage(tx, &s, after, &req); err != nil {
+			return err
+		}
+		if out.SystemPromptMarkdown, err = c.opts.Engine.SystemPrompt(tx, found.agent.Definition, s); err != nil {
+			return err
+		}
+		out.ContextWindow, err = c.window(tx, found.agent, &s)
+		return err
+	})
+	return Result{Value: out}, err
+}
+
+// AfterSeq checks the cursor of a replay: a non-negative integer, zero when absent.
+func AfterSeq(seq *int64) (int64, error) {
+	if seq == nil {
+		return 0, nil
+	}
+	if *seq < 0 {
+		return 0, fault.Invalid("%s", wire.MsgAfterSeq)
+	}
+	return *seq, nil
+}
+
+// eventPage is everything after a seq, or the newest events before one, at most `limit` of them.
+func eventPage(tx store.Tx, s *sessionlog.Session, after int64, req *wire.GetSessionRequest) ([]wire.SessionEvent, bool, error) {
+	if req.BeforeSeq == nil && req.Limit == nil {
+		events, err := sessionlog.Events(tx, s.ID, after, 0)
+		return events, false, err
+	}
+	limit := int64(maxEventPage)
+	if req.Limit != nil {
+		if *req.Limit < 1 {
+			return nil, false, fault.Invalid("limit must be a positive integer")
+		}
+		limit = min(*req.Limit, maxEventPage)
+	}
+	before := s.LastSeq + 1
+	if req.BeforeSeq != nil {
+		before = *req.BeforeSeq
+	}
+	events, err := sessionlog.EventsBefore(tx, s.ID, before, limit)
+	if err != nil {
+		return nil, false, err
+	}
+	more := len(events) > 0 && events[0].Seq > after+1
+	for len(events) > 0 && events[0].Seq <= after {
+		events, more = events[1:], false
+	}
+	return events, more, nil
+}
+
+// window is the context window of the model that a new turn would use; zero when it is not known.
+func (c *Call) window(tx store.Tx, a agent.Agent, s *sessionlog.Session) (int64, error) {
+	name, model := a.Definition.ModelProvider, a.Definition.Model
+	if o := s.ModelOverride; o != nil {
+		name, model = o.Provider, o.Model
+	}
+	kind, ok, err := provider.Has(tx, a.Account, name)
+	if err != nil || !ok {
+		return 0, err
+	}
+	return c.opts.Models.Window(kind, model), nil
+}
+
+func listSessions(ctx context.Context, c *Call) (Result, error) {
+	var req wire.ListSessionsRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	q, err := sessionQuery(&req)
+	if err != nil {
+		return Result{}, err
+	}
+	out := wire.ListSessionsResponse{}
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		if q.Agent != "" {
+			if _, err := c.onAgent(tx, q.Agent, wire.MsgAgentNotFound); err != nil {
+				return err
+			}
+		}
+		if q.Parent != "" {
+			if _, _, err := c.onSession(tx, q.Parent); err != nil {
+				return err
+			}
+		}
+		q.Account = c.Caller.Account
+		page, more, err := sessionlog.List(tx, q)
+		if err != nil {
+			return err
+		}
+		out = wire.ListSessionsResponse{Sessions: sessionInfos(page)}
+		if more {
+			last := page[len(page)-1]
+			out.NextCursor = &wire.SessionListCursor{UpdatedBefore: last.UpdatedAt, IDBefore: last.ID}
+		}
+		out.Agents, err = c.agentsOf(tx, page)
+		return err
+	})
+	return Result{Value: out}, err
+}
+
+func sessionQuery(req *wire.ListSessionsRequest) (q sessionlog.Query, err error) {
+	q.Limit = defaultPage
+	if req.Limit != nil {
+		if *req.Limit < 1 {
+			return q, fault.Invalid("limit must be a positive integer")
+		}
+		q.Limit = min(*req.Limit, maxPage)
+	}
+	if req.AgentID != nil {
+		if q.Agent, err = bounded("Agent ID", *req.AgentID); err != nil {
+			return q, err
+		}
+	}
+	if req.ParentSessionID != nil {
+		if q.Parent, err = bounded("Parent session ID", *req.ParentSessionID); err != nil {
+			return q, err
+		}
+	}
+	q.TopLevel = req.IncludeChildren != nil && !*req.IncludeChildren
+	if len(req.Cursor) > 0 {
+		var cursor *wire.SessionListCursor
+		if json.Unmarshal(req.Cursor, &cursor) != nil || cursor == nil || cursor.UpdatedBefore <= 0 || cursor.IDBefore == "" {
+			return q, fault.Invalid("Session cursor must be an object")
+		}
+		q.After = cursor
+	}
+	return q, nil
+}
+
+func sessionInfos(page []sessionlog.Session) []wire.SessionInfo {
+	out := make([]wire.SessionInfo, len(page))
+	for i := range page {
+		out[i] = page[i].Info()
+	}
+	return out
+}
+
+// agentsOf are the agents that a page refers to, each once.
+func (c *Call) agentsOf(tx store.Tx, page []sessionlog.Session) ([]wire.AgentInfo, error) {
+	out, seen := []wire.AgentInfo{}, map[string]bool{}
+	for i := range page {
+		agentID := page[i].Agent
+		if seen[agentID] {
+			continue
+		}
+		seen[agentID] = true
+		a, err := agent.Get(tx, agentID)
+		if err != nil {
+			return nil, err
+		}
+		activity, err := notify.Activity(tx, agentID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c.agentInfo(a, RoleOwner, activity))
+	}
+	return out, nil
+}
+
+func updateSession(ctx context.Context, c *Call) (Result, error) {
+	var req wire.UpdateSessionRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	sessionID, err := bounded("Session ID", req.SessionID)
+	if err != nil {
+		return Result{}, err
+	}
+	_, changesModel := c.fields["modelOverride"]
+	if req.Title == nil && !changesModel {
+		return Result{}, fault.Invalid("Nothing to update: provide a title or a model override")
+	}
+	title, err := optionalTitle(req.Title)
+	if err != nil {
+		return Result{}, err
+	}
+	var override *wire.ModelOverride
+	if changesModel && len(req.ModelOverride) > 0 {
+		if json.Unmarshal(req.ModelOverride, &override) != nil {
+			return Result{}, fault.Invalid("modelOverride must be an object or null")
+		}
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		_, found, err := c.onSession(tx, sessionID)
+		if err != nil {
+			return nil, err
+		}
+		if title != "" {
+			if _, err := c.opts.Log.SetTitle(tx, sessionID, title, sessionlog.TitleUser); err != nil {
+				return nil, err
+			}
+		}
+		if changesModel {
+			if override != nil {
+				if err := c.checkOverride(tx, found.agent.Account, override); err != nil {
+					return nil, err
+				}
+			}
+			if err := c.opts.Log.SetModelOverride(tx, sessionID, override); err != nil {
+				return nil, err
+			}
+		}
+		s, err := sessionlog.Get(tx, sessionID)
+		return wire.SessionResponse{Session: s.Info()}, err
+	})
+}
+
+func (c *Call) sessionID() (string, error) {
+	var req wire.SessionRequest
+	if err := c.bind(&req); err != nil {
+		return "", err
+	}
+	return bounded("Session ID", req.SessionID)
+}
+
+func deleteSession(ctx context.Context, c *Call) (Result, error) {
+	sessionID, err := c.sessionID()
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		s, _, err := c.onSession(tx, sessionID)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := c.opts.Runs.CancelSession(tx, sessionID); err != nil {
+			return nil, err
+		}
+		if err := runs.Detach(tx, sessionID, ""); err != nil {
+			return nil, err
+		}
+		if err := c.opts.Log.Delete(tx, sessionID); err != nil {
+			return nil, err
+		}
+		return wire.DeleteSessionResponse{SessionID: sessionID, AgentID: s.Agent}, nil
+	})
+}
+
+func stopSession(ctx context.Context, c *Call) (Result, error) {
+	sessionID, err := c.sessionID()
+	if err != nil {
+		return Result{}, err
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		if _, _, err := c.onSession(tx, sessionID); err != nil {
+			return nil, err
+		}
+		stopped, err := c.opts.Runs.CancelSession(tx, sessionID)
+		return wire.StopSessionResponse{SessionID: sessionID, Stopped: stopped}, err
+	})
+}
