@@ -87,6 +87,21 @@ func CheckGoMod(text, libcUpstream string) []Finding {
 	return findings
 }
 
+// checkToolchain finds places that choose the toolchain and choose another one.
+func checkToolchain(tree *Tree) []Finding {
+	var findings []Finding
+	for name, line := range map[string]string{
+		"Makefile":     "export GOTOOLCHAIN := " + toolchainLine,
+		".ci/run":      "export GOTOOLCHAIN=" + toolchainLine,
+		"tools/go.mod": "toolchain " + toolchainLine,
+	} {
+		if !slices.Contains(strings.Split(tree.Texts[name], "\n"), line) {
+			findings = append(findings, findingf(name, "does not say %q: move go.mod, Makefile, .ci/run, tools/go.mod and this rule together", line))
+		}
+	}
+	return sorted(findings)
+}
+
 // olderVersion compares release versions such as v0.62.0 by number.
 func olderVersion(a, b string) bool {
 	return slices.Compare(versionNumbers(a), versionNumbers(b)) < 0

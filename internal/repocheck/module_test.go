@@ -64,3 +64,14 @@ func TestDependencies(t *testing.T) {
 		{"explained but not used", checkDependencies, tree("| `modernc.org/sqlite` | storage |\n| `golang.org/x/net` | x |\n"), []string{"golang.org/x/net explains a module that nothing imports"}},
 	})
 }
+
+func TestToolchain(t *testing.T) {
+	t.Parallel()
+	tree := func(makefile string) sample {
+		return sample{"Makefile": makefile, ".ci/run": "export GOTOOLCHAIN=" + toolchainLine + "\n", "tools/go.mod": "toolchain " + toolchainLine + "\n"}
+	}
+	runCases(t, []ruleCase{
+		{"one everywhere", checkToolchain, tree("x\nexport GOTOOLCHAIN := " + toolchainLine + "\n"), nil},
+		{"another one", checkToolchain, tree("export GOTOOLCHAIN := go1.26.8\n"), []string{"Makefile: does not say"}},
+	})
+}

@@ -43,6 +43,7 @@ func Rules() []Rule {
 		{"links in documents resolve", checkLinks},
 		{"the changelog has a place for the next change", checkChangelog},
 		{"dependencies are explained", checkDependencies},
+		{"one toolchain builds everything", checkToolchain},
 	}
 }
 

@@ -83,6 +83,7 @@ var rooms = []room{
 	{"internal/blobstore/blobtest", 0, support},
 	{"internal/bus/bustest", 0, support},
 	{"internal/crashtest", 0, support},
+	{"internal/model/scripted", 0, support},
 	{"internal/pgtest", 0, support},
 	{"internal/store/storetest", 0, support},
 
