@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 
 	"github.com/loam-agents/loam/dagcbor"
@@ -80,7 +79,7 @@ func actionOf(name string, request any) (map[string]any, error) {
 
 // sign seals an action at the current time.
 func (c *Client) sign(action map[string]any) ([]byte, error) {
-	body, err := wire.Sign(c.key, c.account, maps.Clone(action), wire.SignOptions{
+	body, err := wire.Sign(c.key, c.account, action, wire.SignOptions{
 		TS: c.clock.Now().UnixMilli(), Protocol: wire.ProtocolNumber,
 		Capability: c.capability, CapabilityBlob: c.proof,
 	})
