@@ -57,19 +57,24 @@ func (s *Subscription) Leave(topic string) {
 	s.bus.leave(topic, s)
 }
 
-// Next returns everything that waits, oldest first, or blocks until something does. It fails with ErrTooSlow after an
-// overflow, ErrClosed after Close, or the error of ctx.
+// Ready receives when Take may have something to return. A reader that also waits for other things selects on it.
+func (s *Subscription) Ready() <-chan struct{} { return s.ready }
+
+// Take returns everything that waits, oldest first; nothing when nothing does. It fails with ErrTooSlow after an overflow and
+// ErrClosed after Close.
+func (s *Subscription) Take() ([]*Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batch := s.pending
+	s.pending = nil
+	return batch, s.err
+}
+
+// Next is Take that blocks until something waits, or until ctx ends with its error.
 func (s *Subscription) Next(ctx context.Context) ([]*Message, error) {
 	for {
-		s.mu.Lock()
-		batch, err := s.pending, s.err
-		s.pending = nil
-		s.mu.Unlock()
-		switch {
-		case err != nil:
-			return nil, err
-		case len(batch) > 0:
-			return batch, nil
+		if batch, err := s.Take(); err != nil || len(batch) > 0 {
+			return batch, err
 		}
 		select {
 		case <-s.ready:

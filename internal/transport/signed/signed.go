@@ -1,0 +1,226 @@
+// Package signed serves the signed protocol: actions as DAG-CBOR envelopes over HTTP, and the live stream over a WebSocket.
+//
+// A request proves who acts by its signature alone: there are no cookies and no tokens here, so any origin may call it.
+// Error texts are part of the protocol (wire.Msg…): clients show them, and some read them.
+//
+// signed is tier 7. It decodes, authenticates and encodes; what an action does is the operation table's business.
+package signed
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/wire"
+)
+
+// DefaultMaxBody bounds the body of an action in bytes (design §10.10).
+const DefaultMaxBody = 32 << 20
+
+// Options configure a Server.
+type Options struct {
+	Operations *operation.Service
+	Bus        bus.Bus
+	Clock      clock.Clock
+	IDs        id.Source
+	Logger     *slog.Logger
+	// Health is what /api/health answers.
+	Health func() map[string]any
+	// Version is what /api/version answers.
+	Version map[string]any
+	// MaxBody bounds a request's body in bytes; DefaultMaxBody when zero.
+	MaxBody int64
+}
+
+// Server is an http.Handler. Close ends its sockets.
+type Server struct {
+	opts    Options
+	mux     *http.ServeMux
+	sockets sockets
+}
+
+// New returns the handler.
+func New(opts Options) *Server {
+	if opts.MaxBody <= 0 {
+		opts.MaxBody = DefaultMaxBody
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{opts: opts, mux: http.NewServeMux()}
+	for _, prefix := range []string{"", wire.PathPrefix} {
+		s.mux.HandleFunc("POST "+prefix+wire.MessagePath, s.message)
+		s.mux.HandleFunc("OPTIONS "+prefix+wire.MessagePath, s.preflight)
+		s.mux.HandleFunc("GET "+prefix+"/api/health", s.health)
+		s.mux.HandleFunc("GET "+prefix+"/api/version", s.version)
+	}
+	s.mux.HandleFunc("GET "+wire.SocketPath, s.socket)
+	s.mux.HandleFunc("/", notFound)
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(wire.ProtocolHeader, protocolText)
+	w.Header().Set("Access-Control-Expose-Headers", wire.ProtocolHeader)
+	s.mux.ServeHTTP(w, r)
+}
+
+const protocolText = "2"
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = io.WriteString(w, "Not Found")
+}
+
+func allow(w http.ResponseWriter, methods string) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Allow-Methods", methods)
+	h.Set("Access-Control-Allow-Headers", "Content-Type, Accept")
+}
+
+func (s *Server) preflight(w http.ResponseWriter, _ *http.Request) {
+	allow(w, "GET, POST, OPTIONS")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request)  { s.json(w, s.opts.Health()) }
+func (s *Server) version(w http.ResponseWriter, _ *http.Request) { s.json(w, s.opts.Version) }
+
+func (s *Server) json(w http.ResponseWriter, v any) {
+	allow(w, "GET, POST, OPTIONS")
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		s.opts.Logger.Debug("write response", "error", err)
+	}
+}
+
+// message carries out one action.
+func (s *Server) message(w http.ResponseWriter, r *http.Request) {
+	requestID := s.opts.IDs()
+	log := s.opts.Logger.With("request", requestID)
+	body, status, err := s.act(r, requestID, log)
+	if err != nil {
+		body, status = s.failure(err, log)
+	}
+	allow(w, "POST, OPTIONS")
+	w.Header().Set("Content-Type", wire.MediaType)
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		log.Debug("write response", "error", err)
+	}
+}
+
+func (s *Server) act(r *http.Request, requestID string, log *slog.Logger) ([]byte, int, error) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || media != wire.MediaType {
+		return nil, 0, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusUnsupportedMediaType, Message: wire.MsgContentType}
+	}
+	raw, err := s.body(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	start := s.opts.Clock.Now()
+	env, err := s.authenticate(raw)
+	if err != nil {
+		return nil, 0, err
+	}
+	if env.Name == wire.SubscribeAction {
+		return nil, 0, fault.Invalid(wire.MsgSubscribeOverHTTP)
+	}
+	op, result, err := s.opts.Operations.Do(r.Context(), caller(env, "http", requestID), env.Name, env.Action)
+	log.Debug("action", "name", env.Name, "account", env.Account.String(), "duration", s.opts.Clock.Now().Sub(start), "error", err)
+	if err != nil {
+		return nil, 0, err
+	}
+	body, err := op.Encode(result)
+	return body, http.StatusOK, err
+}
+
+func (s *Server) body(r *http.Request) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, s.opts.MaxBody+1))
+	if err != nil {
+		return nil, fault.Invalid("The request could not be read to its end")
+	}
+	if int64(len(raw)) > s.opts.MaxBody {
+		return nil, fault.New(fault.TooLarge, "Request is too large: at most %d bytes", s.opts.MaxBody).With("limit", s.opts.MaxBody)
+	}
+	return raw, nil
+}
+
+// authenticate verifies an envelope and that its signer may act for its account.
+func (s *Server) authenticate(raw []byte) (*wire.Envelope, error) {
+	fields, err := wire.DecodeEnvelope(raw)
+	if err != nil {
+		return nil, authFault(err)
+	}
+	if wire.DeclaredProtocol(fields) < wire.MinClientProtocol {
+		return nil, &fault.Error{
+			Code: codeProtocolTooOld, HTTPStatus: http.StatusUpgradeRequired, Message: wire.MsgProtocolTooOld,
+		}
+	}
+	env, err := wire.Verify(fields, s.opts.Clock.Now(), wire.ClockWindow)
+	if err != nil {
+		return nil, authFault(err)
+	}
+	if env.Signer != env.Account {
+		return nil, fault.New(fault.Unauthenticated, wire.MsgNotAuthorized)
+	}
+	return env, nil
+}
+
+// codeProtocolTooOld is the one code that travels on the wire; it is not part of the taxonomy.
+const codeProtocolTooOld = fault.Code(wire.CodeProtocolTooOld)
+
+func authFault(err error) error {
+	if errors.Is(err, wire.ErrInvalidCBOR) {
+		return fault.Invalid(wire.MsgInvalidCBOR)
+	}
+	if a, ok := errors.AsType[*wire.AuthError](err); ok {
+		return fault.New(fault.Unauthenticated, "%s", a.Message)
+	}
+	return err
+}
+
+func caller(env *wire.Envelope, transport, requestID string) operation.Caller {
+	return operation.Caller{
+		Account: env.Account.String(), Signer: env.Signer.String(), Protocol: env.Protocol, Transport: transport, RequestID: requestID,
+		Nonce: hex.EncodeToString(env.Digest[:]), NonceExpires: env.TS + wire.ClockWindow.Milliseconds(),
+	}
+}
+
+// failure is the wire form of an error. What went wrong inside is logged, not told.
+func (s *Server) failure(err error, log *slog.Logger) ([]byte, int) {
+	f := fault.From(err)
+	if f.Code == fault.Internal && !errors.Is(err, context.Canceled) {
+		log.Error("action failed", "error", err)
+	}
+	code := ""
+	if f.Code == codeProtocolTooOld {
+		code = wire.CodeProtocolTooOld
+	}
+	body, encodeErr := wire.EncodeError(f.Message, code)
+	if encodeErr != nil {
+		log.Error("encode error", "error", encodeErr)
+	}
+	return body, f.Status()
+}
+
+// Close tells every socket that the server is going away and waits until they have ended or ctx does.
+func (s *Server) Close(ctx context.Context) { s.sockets.closeAll(ctx) }
+
+// writeTimeout bounds one frame to one client.
+const writeTimeout = 30 * time.Second

@@ -1,0 +1,103 @@
+package signed
+
+import (
+	"context"
+	"strings"
+
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/wire"
+)
+
+// subscribe verifies one Subscribe envelope and has the writer answer it.
+func (c *socket) subscribe(ctx context.Context, raw []byte) error {
+	env, err := c.server.authenticate(raw)
+	if err != nil {
+		return err
+	}
+	if env.Name != wire.SubscribeAction {
+		return fault.Invalid(wire.MsgExpectedSubscribe)
+	}
+	account := env.Account.String()
+	if c.account != "" && c.account != account {
+		return fault.Invalid(wire.MsgAccountSwitch)
+	}
+	key, after, err := subscription(env.Action)
+	if err != nil {
+		return err
+	}
+	if len(c.keys) >= MaxSubscriptions && !c.keys[key] {
+		return fault.New(fault.TooLarge, "Too many subscriptions on one socket: at most %d", MaxSubscriptions)
+	}
+	who := caller(env, "websocket", c.server.opts.IDs())
+	topic, err := c.server.opts.Operations.Topic(ctx, who, key)
+	if err != nil {
+		return err
+	}
+	c.account, c.keys[key] = account, true
+	c.enqueue(func(ctx context.Context) error { return c.begin(ctx, who, key, topic, after) })
+	return nil
+}
+
+// begin joins the topic, then sends the state and the events that the client does not have. Nothing published after the join
+// is lost, and nothing that the replay sent is sent again.
+func (c *socket) begin(ctx context.Context, who operation.Caller, key, topic string, after int64) error {
+	c.sub.Join(topic)
+	snapshot, err := c.server.opts.Operations.Snapshot(ctx, who, key)
+	if err != nil {
+		c.sub.Leave(topic)
+		c.fail(err)
+		return nil
+	}
+	c.server.opts.Logger.Debug("[agents/ws] subscribed", "key", key, "account", who.Account)
+	first := []wire.Frame{{Kind: wire.FrameSubscribed, Key: key, AccountID: who.Account}}
+	for _, f := range append(first, snapshot...) {
+		if err := c.frame(ctx, f); err != nil {
+			return err
+		}
+	}
+	if session, ok := strings.CutPrefix(key, wire.KeySession); ok {
+		return c.writeEvents(ctx, session, after)
+	}
+	return nil
+}
+
+// subscription reads the fields of a Subscribe action.
+func subscription(action map[string]any) (key string, after int64, err error) {
+	key, ok := action["key"].(string)
+	if !ok {
+		return "", 0, fault.Invalid(wire.MsgInvalidSubscription)
+	}
+	switch v := action["afterSeq"].(type) {
+	case nil:
+		return key, 0, nil
+	case int64:
+		after, err = operation.AfterSeq(&v)
+		return key, after, err
+	}
+	return "", 0, fault.Invalid(wire.MsgAfterSeq)
+}
+
+// pageSize is how many events a replay reads at once.
+const pageSize = 500
+
+// writeEvents sends a session's durable events after a seq, page by page.
+func (c *socket) writeEvents(ctx context.Context, session string, after int64) error {
+	topic := wire.KeySession + session
+	for {
+		events, err := c.server.opts.Operations.EventsAfter(ctx, session, after, pageSize)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if err := c.frame(ctx, wire.Frame{Kind: wire.FrameAppend, Key: topic, Event: &events[i]}); err != nil {
+				return err
+			}
+			after = events[i].Seq
+		}
+		if len(events) < pageSize {
+			c.sent[topic] = max(c.sent[topic], after)
+			return nil
+		}
+	}
+}
