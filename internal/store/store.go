@@ -91,6 +91,8 @@ type Stats struct {
 	Writes int64
 	// Retries is the number of times a closure ran again after a serialization failure.
 	Retries int64
+	// Queued is the number of writes that wait for their turn at this moment.
+	Queued int64
 }
 
 // Tx is what a closure may do. It is valid only inside the closure and not safe for concurrent use.

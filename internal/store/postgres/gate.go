@@ -57,6 +57,13 @@ func (g *gate) giveUp(lane int, turn chan struct{}) {
 	g.leave()
 }
 
+// length is the number of writes that wait.
+func (g *gate) length() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return int64(len(g.waiting[0]) + len(g.waiting[1]))
+}
+
 // leave gives the slot to the next in line.
 func (g *gate) leave() {
 	g.mu.Lock()

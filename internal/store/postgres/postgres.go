@@ -102,7 +102,7 @@ func (s *db) Epoch() int64 { return s.epoch }
 
 // Stats implements store.Store.
 func (s *db) Stats() store.Stats {
-	return store.Stats{Commits: s.commits.Load(), Writes: s.writes.Load(), Retries: s.retries.Load()}
+	return store.Stats{Commits: s.commits.Load(), Writes: s.writes.Load(), Retries: s.retries.Load(), Queued: s.gate.length()}
 }
 
 // Alive implements store.Store: a process that lives holds the advisory lock of its epoch.

@@ -69,6 +69,13 @@ func (q *queue) remove(r *request) bool {
 	return false
 }
 
+// length is the number of requests that wait.
+func (q *queue) length() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return int64(len(q.waiting[0]) + len(q.waiting[1]))
+}
+
 // pop returns the next request, or nil when there is none. With wait it blocks for one, and nil says that the queue is
 // closed and empty.
 func (q *queue) pop(wait bool) *request {

@@ -97,7 +97,7 @@ func (s *db) Alive(_ context.Context, epoch int64) (bool, error) { return epoch 
 
 // Stats implements store.Store.
 func (s *db) Stats() store.Stats {
-	return store.Stats{Commits: s.writer.commits.Load(), Writes: s.writer.writes.Load()}
+	return store.Stats{Commits: s.writer.commits.Load(), Writes: s.writer.writes.Load(), Queued: s.writer.queue.length()}
 }
 
 // Write implements store.Store.
