@@ -6,11 +6,12 @@ import (
 	"github.com/loam-agents/loam/internal/store"
 )
 
-const subtree = `WITH RECURSIVE tree(id) AS (
-	SELECT id FROM runs WHERE id = ?
+// subtree lists a run and its descendants, children first, so that usage rolls up through parents that still stand.
+const subtree = `WITH RECURSIVE tree(id, depth) AS (
+	SELECT id, depth FROM runs WHERE id = ?
 	UNION ALL
-	SELECT c.id FROM runs c JOIN tree t ON c.parent_run_id = t.id)
-	SELECT id FROM tree`
+	SELECT c.id, c.depth FROM runs c JOIN tree t ON c.parent_run_id = t.id)
+	SELECT id FROM tree ORDER BY depth DESC, id`
 
 // Cancel ends a run and all its descendants that have not ended. What executes is canceled at once as far as the database
 // goes: its worker can write no further effect, notices, and lets go of the session. It tells whether anything was live.
@@ -20,9 +21,8 @@ func (q *Queue) Cancel(tx store.Tx, runID string) (bool, error) {
 		return false, err
 	}
 	live := false
-	// Children first, so that usage rolls up through parents that still stand.
-	for i := len(ids) - 1; i >= 0; i-- {
-		canceled, err := q.cancelOne(tx, ids[i])
+	for _, id := range ids {
+		canceled, err := q.cancelOne(tx, id)
 		if err != nil {
 			return false, err
 		}
@@ -75,7 +75,7 @@ func (q *Queue) cancelOne(tx store.Tx, runID string) (bool, error) {
 	if _, err := tx.Exec(`UPDATE runs SET status = 'canceled', finished_at = ?, updated_at = ? WHERE id = ?`, now, now, runID); err != nil {
 		return false, fmt.Errorf("cancel run: %w", err)
 	}
-	if err := q.rollUp(tx, &r); err != nil {
+	if err := q.rollUpEnd(tx, &r); err != nil {
 		return false, err
 	}
 	tx.AfterCommit(func() { q.interrupt(runID, ErrCanceled) })
@@ -85,9 +85,10 @@ func (q *Queue) cancelOne(tx store.Tx, runID string) (bool, error) {
 // interrupt ends the context of a run that executes in this process.
 func (q *Queue) interrupt(runID string, cause error) {
 	q.mu.Lock()
-	lease := q.held[runID]
-	q.mu.Unlock()
-	if lease != nil {
-		lease.cancel(cause)
+	defer q.mu.Unlock()
+	for lease := range q.held {
+		if lease.id == runID {
+			lease.interrupt(cause)
+		}
 	}
 }

@@ -2,84 +2,122 @@ package runs
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/loam-agents/loam/internal/store"
 )
 
-// claimable selects runs that may start: due, with no holder on their session, and the first of their session.
-const claimable = `SELECT id FROM runs r WHERE r.status = 'queued' AND r.not_before <= ?
+// claimable selects runs of a lane that may start: due, with no holder on their session, and the first of their session.
+const claimable = `SELECT id FROM runs r WHERE r.status = 'queued' AND r.queue = ? AND r.not_before <= ?
 	AND (r.kind <> 'agent' OR r.session_id IS NULL OR (
 		NOT EXISTS (SELECT 1 FROM runs h WHERE h.session_id = r.session_id AND h.kind = 'agent' AND h.lease_owner IS NOT NULL)
 		AND NOT EXISTS (SELECT 1 FROM runs e WHERE e.session_id = r.session_id AND e.kind = 'agent' AND e.status = 'queued'
 			AND e.not_before <= ? AND e.id <> r.id
 			AND (e.queue > r.queue OR (e.queue = r.queue AND (e.created_at < r.created_at OR (e.created_at = r.created_at AND e.id < r.id)))))))
-	ORDER BY r.queue DESC, r.created_at, r.id LIMIT ?`
+	ORDER BY r.created_at, r.id LIMIT ?`
 
-// claim leases up to n runs to this process. Interactive runs come first, then the oldest. On PostgreSQL the selected rows
-// are locked with SKIP LOCKED, so processes do not wait for one another; the unique index on a session's lease decides
-// between two that picked different runs of one session.
-func (q *Queue) claim(ctx context.Context, n int) ([]Run, error) {
+// claim leases up to n runs to this process, launches them after the commit, and returns how many there were. Interactive
+// runs come first, then the oldest. On PostgreSQL the selected rows are locked with SKIP LOCKED, so processes do not wait for
+// one another; the unique index on a session's lease decides between two that picked different runs of one session, and the
+// loser fails with store.ErrUnique.
+func (q *Queue) claim(ctx, work context.Context, n int) (int, error) {
 	var claimed []Run
+	begun := q.opts.Clock.Now()
 	err := q.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
 		claimed = claimed[:0]
-		now := tx.Now()
-		query := claimable
-		if tx.Dialect() == store.Postgres {
-			query += ` FOR UPDATE SKIP LOCKED`
-		}
-		ids, err := texts(tx, query, now, now, n)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			r, err := scan(tx.QueryRow(`UPDATE runs SET status = 'claimed', lease_owner = ?, lease_epoch = lease_epoch + 1,
-				lease_expires_at = ?, attempt = attempt + 1, started_at = COALESCE(started_at, ?), updated_at = ?
-				WHERE id = ? AND status = 'queued' RETURNING `+columns,
-				q.opts.Owner, now+LeaseTime.Milliseconds(), now, now, id))
+		// A lane at a time, so that each is read in the order of the index and no further than needed.
+		for _, lane := range []Lane{Interactive, Background} {
+			runs, err := q.claimLane(tx, lane, n-len(claimed))
 			if err != nil {
-				return fmt.Errorf("claim run %s: %w", id, err)
-			}
-			if err := q.changed(tx, &r); err != nil {
 				return err
 			}
-			claimed = append(claimed, r)
+			claimed = append(claimed, runs...)
 		}
+		// In AfterCommit, so that a cancel that commits after this claim finds the lease.
+		tx.AfterCommit(func() {
+			for _, r := range claimed {
+				q.launch(work, r, begun)
+			}
+		})
 		return nil
 	})
-	return claimed, err
+	return len(claimed), err
+}
+
+func (q *Queue) claimLane(tx store.Tx, lane Lane, n int) ([]Run, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	now := tx.Now()
+	query := claimable
+	if tx.Dialect() == store.Postgres {
+		query += ` FOR UPDATE SKIP LOCKED`
+	}
+	ids, err := texts(tx, query, string(lane), now, now, n)
+	if err != nil {
+		return nil, fmt.Errorf("select runs: %w", err)
+	}
+	claimed := make([]Run, 0, len(ids))
+	for _, id := range ids {
+		r, err := scan(tx.QueryRow(`UPDATE runs SET status = 'claimed', lease_owner = ?, lease_epoch = lease_epoch + 1,
+			lease_expires_at = ?, attempt = attempt + 1, started_at = COALESCE(started_at, ?), updated_at = ?
+			WHERE id = ? AND status = 'queued' RETURNING `+columns,
+			q.opts.Owner, now+LeaseTime.Milliseconds(), now, now, id))
+		if err != nil {
+			return nil, fmt.Errorf("claim run %s: %w", id, err)
+		}
+		if err := q.changed(tx, &r); err != nil {
+			return nil, err
+		}
+		claimed = append(claimed, r)
+	}
+	return claimed, nil
 }
 
 // recover queues again what a dead worker left, and lets go of sessions that a dead worker held. A run that was taken over
-// too often is failed: it probably kills the process that executes it.
+// too often is failed: it probably kills the process that executes it. Every run has its own transaction, so that one that
+// cannot be recovered does not keep the others.
 func (q *Queue) recover(ctx context.Context, all bool) error {
-	return q.opts.Store.Write(ctx, store.Background, func(tx store.Tx) error {
-		now := tx.Now()
-		where := `lease_owner IS NOT NULL AND lease_owner <> ? AND lease_expires_at <= ?`
+	var dead []string
+	condition := func(now int64) (string, []any) {
 		if all {
-			where = `lease_owner IS NOT NULL AND lease_owner <> ? AND ? > 0`
+			return `lease_owner IS NOT NULL`, nil
 		}
-		dead, err := list(tx, `SELECT `+columns+` FROM runs WHERE `+where, q.opts.Owner, now)
-		if err != nil {
-			return err
-		}
-		for i := range dead {
-			if err := q.takeOver(tx, &dead[i], now); err != nil {
+		return `lease_owner IS NOT NULL AND lease_expires_at <= ?`, []any{now}
+	}
+	err := q.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
+		where, args := condition(tx.Now())
+		dead, err = texts(tx, `SELECT id FROM runs WHERE `+where+` ORDER BY created_at, id`, args...)
+		return err
+	})
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	q.opts.Log.Info("recovering runs of a dead worker", "runs", len(dead))
+	var failed []error
+	for _, id := range dead {
+		failed = append(failed, q.opts.Store.Write(ctx, store.Background, func(tx store.Tx) error {
+			now := tx.Now()
+			where, args := condition(now)
+			r, err := scan(tx.QueryRow(`SELECT `+columns+` FROM runs WHERE id = ? AND `+where, append([]any{id}, args...)...))
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			if err != nil {
 				return err
 			}
-		}
-		if len(dead) > 0 {
 			tx.AfterCommit(q.Wake)
-			tx.AfterCommit(func() { q.opts.Log.Info("recovered runs of a dead worker", "runs", len(dead)) })
-		}
-		return nil
-	})
+			return q.takeOver(tx, &r, now)
+		}))
+	}
+	return errors.Join(failed...)
 }
 
 func (q *Queue) takeOver(tx store.Tx, r *Run, now int64) error {
 	if r.Status.Terminal() {
-		_, err := tx.Exec(`UPDATE runs SET lease_owner = NULL WHERE id = ?`, r.ID)
-		return err
+		return letGo(tx, r.ID)
 	}
 	if r.Recoveries >= maxRecoveries {
 		return q.finish(tx, r, Outcome{
@@ -90,7 +128,7 @@ func (q *Queue) takeOver(tx store.Tx, r *Run, now int64) error {
 	r.Status, r.LeaseOwner, r.Recoveries, r.UpdatedAt = Queued, "", r.Recoveries+1, now
 	if _, err := tx.Exec(`UPDATE runs SET status = 'queued', lease_owner = NULL, recoveries = recoveries + 1, updated_at = ?
 		WHERE id = ?`, now, r.ID); err != nil {
-		return err
+		return fmt.Errorf("take over run: %w", err)
 	}
 	return q.changed(tx, r)
 }

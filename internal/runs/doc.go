@@ -112,9 +112,13 @@ func (r *Run) Info() wire.RunInfo {
 const (
 	// LeaseTime is how long a claim holds without renewal (design §6).
 	LeaseTime = 15 * time.Second
-	// renewEvery and leaseMargin: a worker renews early and stops this long before its lease would run out.
+	// renewEvery and leaseMargin: a worker renews early and stops this long before its lease would run out. It looks every
+	// renewTick, which is also the pause before a failed renewal is tried again.
 	renewEvery  = 5 * time.Second
+	renewTick   = time.Second
 	leaseMargin = 3 * time.Second
+	// maxCollisions is how often in a row a claim that met another process in one session is repeated at once.
+	maxCollisions = 10
 	// maxRecoveries is how often a run may be taken over from a worker that died before it is failed as poisonous.
 	maxRecoveries = 10
 	// maxTitle bounds a run's title in bytes.

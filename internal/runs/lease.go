@@ -15,15 +15,18 @@ import (
 
 // Lease is a worker's right to act for a run. It is safe for concurrent use.
 type Lease struct {
-	q     *Queue
-	epoch int64
-	owner string
-
+	q      *Queue
+	id     string
+	epoch  int64
+	owner  string
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex
-	run      Run
-	finished bool
+	mu  sync.Mutex
+	run Run
+	// renewed is a time before the database last extended the lease.
+	renewed     time.Time
+	finished    bool
+	interrupted bool
 }
 
 // Run is the row as the worker knows it.
@@ -31,6 +34,36 @@ func (l *Lease) Run() Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.run
+}
+
+func (l *Lease) ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.finished
+}
+
+func (l *Lease) age(now time.Time) (age time.Duration, ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now.Sub(l.renewed), l.finished
+}
+
+func (l *Lease) renew(at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewed = at
+}
+
+// interrupt ends the execution's context and tells whether it was the first to do so.
+func (l *Lease) interrupt(cause error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.interrupted {
+		return false
+	}
+	l.interrupted = true
+	l.cancel(cause)
+	return true
 }
 
 // Check fails with ErrCanceled or ErrLeaseLost when the worker may no longer write for the run. Every durable effect of a run
@@ -64,19 +97,19 @@ func (l *Lease) status(tx store.Tx) (Status, error) {
 		query += ` FOR SHARE`
 	}
 	var status Status
-	err := tx.QueryRow(query, l.run.ID, l.owner, l.epoch).Scan(&status)
+	err := tx.QueryRow(query, l.id, l.owner, l.epoch).Scan(&status)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", ErrLeaseLost
 	}
 	return status, err
 }
 
-// Start marks the run as running. It is one background write that the worker does not wait for.
+// Start marks the run as running, with one background write. It does nothing when the run is no longer the worker's.
 func (l *Lease) Start(ctx context.Context) error {
 	return l.q.opts.Store.Write(ctx, store.Background, func(tx store.Tx) error {
 		r, err := scan(tx.QueryRow(`UPDATE runs SET status = 'running', updated_at = ?
 			WHERE id = ? AND lease_owner = ? AND lease_epoch = ? AND status = 'claimed' RETURNING `+columns,
-			tx.Now(), l.run.ID, l.owner, l.epoch))
+			tx.Now(), l.id, l.owner, l.epoch))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -88,30 +121,44 @@ func (l *Lease) Start(ctx context.Context) error {
 }
 
 // AddUsage adds a generation's tokens to the run. It is called in the transaction that appends what was generated, so a
-// resumed run never counts twice and never forgets.
+// resumed run never counts twice and never forgets. What a run that was canceled meanwhile still used reaches its parents. It
+// fails with ErrLeaseLost when the worker does not hold the run.
 func (l *Lease) AddUsage(tx store.Tx, u wire.Usage) error {
-	r, err := Get(tx, l.run.ID)
+	status, err := l.status(tx)
 	if err != nil {
 		return err
 	}
-	r.Usage = addUsage(r.Usage, u)
+	r, err := Get(tx, l.id)
+	if err != nil {
+		return err
+	}
+	r.Usage, r.UpdatedAt = addUsage(r.Usage, u), tx.Now()
 	text, err := jsonText(r.Usage)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE runs SET usage = ?, updated_at = ? WHERE id = ?`, text, tx.Now(), r.ID); err != nil {
+	if _, err := tx.Exec(`UPDATE runs SET usage = ?, updated_at = ? WHERE id = ?`, text, r.UpdatedAt, r.ID); err != nil {
 		return fmt.Errorf("add usage: %w", err)
+	}
+	if status.Terminal() {
+		if err := l.q.rollUp(tx, r.Parent, wire.ChildUsage{Usage: u}); err != nil {
+			return err
+		}
 	}
 	return l.q.changed(tx, &r)
 }
 
-// SetPlan copies a settled plan onto the run.
+// SetPlan copies a settled plan onto the run. It fails with ErrLeaseLost when the worker does not hold the run.
 func (l *Lease) SetPlan(tx store.Tx, plan *wire.RunPlan) error {
 	text, err := jsonText(plan)
 	if err != nil {
 		return err
 	}
-	r, err := scan(tx.QueryRow(`UPDATE runs SET plan = ?, updated_at = ? WHERE id = ? RETURNING `+columns, text, tx.Now(), l.run.ID))
+	r, err := scan(tx.QueryRow(`UPDATE runs SET plan = ?, updated_at = ? WHERE id = ? AND lease_owner = ? AND lease_epoch = ?
+		RETURNING `+columns, text, tx.Now(), l.id, l.owner, l.epoch))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrLeaseLost
+	}
 	if err != nil {
 		return fmt.Errorf("set plan: %w", err)
 	}
@@ -143,10 +190,13 @@ type Outcome struct {
 // Finish ends the run, or queues it again when the outcome may be retried and attempts are left. It fails with ErrCanceled or
 // ErrLeaseLost when the run is no longer the worker's.
 func (l *Lease) Finish(tx store.Tx, o Outcome) error {
+	if o.Status != Succeeded && o.Status != Failed {
+		return fmt.Errorf("a run cannot end as %q", o.Status)
+	}
 	if err := l.Check(tx); err != nil {
 		return err
 	}
-	r, err := Get(tx, l.run.ID)
+	r, err := Get(tx, l.id)
 	if err != nil {
 		return err
 	}
@@ -188,7 +238,7 @@ func (q *Queue) finish(tx store.Tx, r *Run, o Outcome, now int64) error {
 		return err
 	}
 	if r.Status.Terminal() {
-		if err := q.rollUp(tx, r); err != nil {
+		if err := q.rollUpEnd(tx, r); err != nil {
 			return err
 		}
 	}
@@ -218,25 +268,36 @@ func (q *Queue) saveEnd(tx store.Tx, r *Run) error {
 	return nil
 }
 
-// rollUp adds an ended run's own and descendants' usage to its parent.
-func (q *Queue) rollUp(tx store.Tx, r *Run) error {
-	if r.Parent == "" {
-		return nil
+// rollUpEnd adds an ended run's own and descendants' usage to its parent.
+func (q *Queue) rollUpEnd(tx store.Tx, r *Run) error {
+	return q.rollUp(tx, r.Parent, wire.ChildUsage{Usage: addUsage(r.Usage, r.Children.Usage), Runs: 1 + r.Children.Runs})
+}
+
+// rollUp adds usage to a parent, and past parents that have ended and rolled up before: a child may outlive them.
+func (q *Queue) rollUp(tx store.Tx, parentID string, u wire.ChildUsage) error {
+	for parentID != "" {
+		parent, err := Get(tx, parentID)
+		if err != nil {
+			return err
+		}
+		parent.Children.Usage = addUsage(parent.Children.Usage, u.Usage)
+		parent.Children.Runs += u.Runs
+		text, err := jsonText(parent.Children)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE runs SET child_usage = ? WHERE id = ?`, text, parent.ID); err != nil {
+			return fmt.Errorf("roll up usage: %w", err)
+		}
+		if err := q.changed(tx, &parent); err != nil {
+			return err
+		}
+		if !parent.Status.Terminal() {
+			return nil
+		}
+		parentID = parent.Parent
 	}
-	parent, err := Get(tx, r.Parent)
-	if err != nil {
-		return err
-	}
-	parent.Children.Usage = addUsage(parent.Children.Usage, addUsage(r.Usage, r.Children.Usage))
-	parent.Children.Runs += 1 + r.Children.Runs
-	text, err := jsonText(parent.Children)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(`UPDATE runs SET child_usage = ? WHERE id = ?`, text, parent.ID); err != nil {
-		return fmt.Errorf("roll up usage: %w", err)
-	}
-	return q.changed(tx, &parent)
+	return nil
 }
 
 func addUsage(a, b wire.Usage) wire.Usage {

@@ -27,7 +27,8 @@ type Executor interface {
 
 // Hooks are told of changes inside the transaction that makes them. They may write to tx and register AfterCommit.
 type Hooks struct {
-	// Changed is called with the row as it stands after every change of status, usage or plan.
+	// Changed is called with the row as it stands after every change of status, usage or plan. A run that has ended changes
+	// once more when a descendant that outlived it ends: its children's usage grows. An error undoes the change.
 	Changed func(tx store.Tx, r *Run) error
 }
 
@@ -63,16 +64,22 @@ type Queue struct {
 	opts Options
 
 	wake chan struct{}
-	ctx  context.Context
-	stop context.CancelCauseFunc
-	loop sync.WaitGroup
-	work sync.WaitGroup
 
-	mu       sync.Mutex
-	started  bool
-	stopping bool
-	held     map[string]*Lease
-	waiters  map[string][]chan Run
+	// life is held by Start and Stop for as long as they take; it guards everything up to mu.
+	life           sync.Mutex
+	started        bool
+	stopped        bool
+	interruptAll   context.CancelCauseFunc
+	stopDispatcher context.CancelFunc
+	stopRenewer    context.CancelFunc
+	dispatcher     sync.WaitGroup
+	renewer        sync.WaitGroup
+	work           sync.WaitGroup
+
+	mu sync.Mutex
+	// held are the leases of executions in progress. A run that was lost and claimed again may stand here twice.
+	held    map[*Lease]struct{}
+	waiters map[string][]chan Run
 }
 
 // New returns a queue that does not work yet.
@@ -89,7 +96,7 @@ func New(opts Options) *Queue {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Queue{opts: opts, wake: make(chan struct{}, 1), held: map[string]*Lease{}, waiters: map[string][]chan Run{}}
+	return &Queue{opts: opts, wake: make(chan struct{}, 1), held: map[*Lease]struct{}{}, waiters: map[string][]chan Run{}}
 }
 
 // Spec describes a run to enqueue.
@@ -159,13 +166,16 @@ func (q *Queue) Wake() {
 // changed reports a row to the hook and to whoever awaits its end.
 func (q *Queue) changed(tx store.Tx, r *Run) error {
 	row := *r
+	if q.opts.Hooks.Changed != nil {
+		if err := q.opts.Hooks.Changed(tx, &row); err != nil {
+			return err
+		}
+	}
+	// Last, so that what the hook announces is announced before anybody who awaits the run goes on.
 	if row.Status.Terminal() {
 		tx.AfterCommit(func() { q.settle(row) })
 	}
-	if q.opts.Hooks.Changed == nil {
-		return nil
-	}
-	return q.opts.Hooks.Changed(tx, &row)
+	return nil
 }
 
 func cut(s string, limit int) string {

@@ -60,8 +60,9 @@ func (f facts) activityKind() string {
 }
 
 // Append adds events to a session and returns them with their ids and seqs. The fence is checked first, in the same
-// transaction. After the commit every event is published on sessions/<id> in order. It fails with not_found when the
-// session does not exist, and with whatever the fence says.
+// transaction. After the commit every event is published on sessions/<id>, those of one call in order. (Two processes, or two
+// transactions on PostgreSQL, announce in the order in which they wake up after their commits: a subscriber that sees a gap
+// reads the log.) It fails with not_found when the session does not exist, and with whatever the fence says.
 func (l *Log) Append(tx store.Tx, sessionID string, fence Fence, entries ...Entry) ([]wire.SessionEvent, error) {
 	if fence != nil {
 		if err := fence.Check(tx); err != nil {

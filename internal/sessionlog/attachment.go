@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/loam-agents/loam/internal/clock"
@@ -50,23 +51,29 @@ func (l *Log) PrepareAttachment(ctx context.Context, name, mimeType string, cont
 	return Attachment{Hash: hash, Size: size, Name: name, MIMEType: mimeType}, nil
 }
 
-// Attach adds a prepared file to a session. The same bytes have the same id and are added once.
+// Attach adds a prepared file to a session. The same bytes have the same id and are added once, under their first name. It
+// fails with not_found when the session does not exist, and with too_large when it has MaxAttachments.
 func (l *Log) Attach(tx store.Tx, sessionID string, a Attachment) (wire.AttachmentInfo, error) {
-	if _, err := Get(tx, sessionID); err != nil {
-		return wire.AttachmentInfo{}, err
+	// The session's row is written, though nothing of it changes: on PostgreSQL two transactions that count, or one that
+	// counts and one that deletes the session, meet here, and the loser runs again.
+	n, err := tx.Exec(`UPDATE sessions SET last_seq = last_seq WHERE id = ?`, sessionID)
+	if err != nil {
+		return wire.AttachmentInfo{}, fmt.Errorf("add attachment: %w", err)
 	}
-	if existing, err := GetAttachment(tx, sessionID, a.Hash); err == nil {
-		return existing, nil
+	if n == 0 {
+		return wire.AttachmentInfo{}, fault.Missing(textSessionNotFound)
 	}
-	var n int
+	if existing, err := GetAttachment(tx, sessionID, a.Hash); fault.CodeOf(err) != fault.NotFound {
+		return existing, err
+	}
 	if err := tx.QueryRow(`SELECT count(*) FROM session_attachments WHERE session_id = ?`, sessionID).Scan(&n); err != nil {
-		return wire.AttachmentInfo{}, err
+		return wire.AttachmentInfo{}, fmt.Errorf("count attachments: %w", err)
 	}
 	if n >= MaxAttachments {
 		return wire.AttachmentInfo{}, fault.New(fault.TooLarge, "Session has too many attachments: at most %d", MaxAttachments)
 	}
 	now := clock.Millis(l.opts.Clock)
-	_, err := tx.Exec(`INSERT INTO session_attachments (session_id, id, name, mime_type, size, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+	_, err = tx.Exec(`INSERT INTO session_attachments (session_id, id, name, mime_type, size, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 		sessionID, a.Hash, a.Name, a.MIMEType, a.Size, now)
 	if err != nil {
 		return wire.AttachmentInfo{}, fmt.Errorf("add attachment: %w", err)
@@ -93,7 +100,7 @@ func (l *Log) AttachmentData(ctx context.Context, a wire.AttachmentInfo) ([]byte
 func baseName(name string) string {
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f {
+		if unicode.IsControl(r) {
 			return -1
 		}
 		return r

@@ -1,0 +1,124 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/loam-agents/loam/internal/store"
+)
+
+var errNoOutcome = errors.New("executor returned without an outcome")
+
+// launch begins to execute a claimed run. begun is a time before the claim.
+func (q *Queue) launch(work context.Context, r Run, begun time.Time) {
+	ctx, cancel := context.WithCancelCause(work)
+	lease := &Lease{q: q, id: r.ID, epoch: r.LeaseEpoch, owner: q.opts.Owner, cancel: cancel, run: r, renewed: begun}
+	q.mu.Lock()
+	q.held[lease] = struct{}{}
+	q.mu.Unlock()
+	q.work.Go(func() {
+		defer q.Wake()
+		defer q.drop(lease)
+		defer cancel(nil)
+		q.execute(ctx, lease)
+	})
+}
+
+func (q *Queue) drop(lease *Lease) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.held, lease)
+}
+
+func (q *Queue) execute(ctx context.Context, lease *Lease) {
+	r := lease.Run()
+	log := q.opts.Log.With("run", r.ID, "session", r.Session, "account", r.Account)
+	outcome, err := q.runExecutor(ctx, lease)
+	if lease.ended() {
+		return
+	}
+	// The end of a run is written even when its context is over: what was carried out is not carried out again.
+	end := context.WithoutCancel(ctx)
+	switch {
+	case err != nil:
+	case outcome.Status != "":
+		err = q.opts.Store.Write(end, store.Interactive, func(tx store.Tx) error { return lease.Finish(tx, outcome) })
+		if err == nil {
+			return
+		}
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	default:
+		err = errNoOutcome
+	}
+	if e := q.release(end, lease, err, ctx.Err() != nil); e != nil {
+		// The lease is not renewed any more: it runs out, and a sweep queues the run again.
+		log.Error("release run", "error", errors.Join(err, e))
+	}
+}
+
+// runExecutor turns a panic of an executor into a failed run.
+func (q *Queue) runExecutor(ctx context.Context, lease *Lease) (out Outcome, err error) {
+	r := lease.Run()
+	defer func() {
+		if p := recover(); p != nil {
+			q.opts.Log.Error("executor panicked", "run", r.ID, "panic", p, "stack", string(debug.Stack()))
+			out, err = Outcome{Status: Failed, Code: CodeExecutorError, Message: "The server failed while it worked on this run."}, nil
+		}
+	}()
+	executor := q.opts.Executors[r.Kind]
+	if executor == nil {
+		return Outcome{Status: Failed, Code: CodeNoExecutor, Message: fmt.Sprintf("This server cannot execute runs of kind %q.", r.Kind)}, nil
+	}
+	return executor.Execute(ctx, lease)
+}
+
+// release lets go of a run that did not end: one that was canceled only frees its session, one that was interrupted is queued
+// again as if it had not been claimed, and any other one failed.
+func (q *Queue) release(ctx context.Context, lease *Lease, cause error, interrupted bool) error {
+	return q.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
+		status, err := lease.status(tx)
+		if errors.Is(err, ErrLeaseLost) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if status.Terminal() {
+			tx.AfterCommit(q.Wake)
+			return letGo(tx, lease.id)
+		}
+		r, err := Get(tx, lease.id)
+		if err != nil {
+			return err
+		}
+		if interrupted {
+			return q.handBack(tx, &r)
+		}
+		q.opts.Log.Error("execution failed", "run", r.ID, "error", cause)
+		return q.finish(tx, &r, Outcome{Status: Failed, Code: CodeRunFailed, Message: "The server failed while it worked on this run.", Retry: true}, tx.Now())
+	})
+}
+
+// letGo frees the session of a run that has ended.
+func letGo(tx store.Tx, runID string) error {
+	if _, err := tx.Exec(`UPDATE runs SET lease_owner = NULL WHERE id = ?`, runID); err != nil {
+		return fmt.Errorf("let go of run: %w", err)
+	}
+	return nil
+}
+
+// handBack queues a run again that its worker gives up unharmed: neither an attempt nor a recovery is used up.
+func (q *Queue) handBack(tx store.Tx, r *Run) error {
+	r.Status, r.LeaseOwner, r.Attempt, r.UpdatedAt = Queued, "", r.Attempt-1, tx.Now()
+	_, err := tx.Exec(`UPDATE runs SET status = 'queued', lease_owner = NULL, attempt = ?, updated_at = ? WHERE id = ?`,
+		r.Attempt, r.UpdatedAt, r.ID)
+	if err != nil {
+		return fmt.Errorf("hand back run: %w", err)
+	}
+	tx.AfterCommit(q.Wake)
+	return q.changed(tx, r)
+}
