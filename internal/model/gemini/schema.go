@@ -8,8 +8,11 @@ import (
 	"strings"
 )
 
-// maxSchemaDepth bounds schemas that refer to themselves: what lies deeper becomes an object without rules.
+// maxSchemaDepth bounds nesting: what lies deeper becomes an object without rules.
 const maxSchemaDepth = 12
+
+// maxSchemaNodes bounds a schema whose references multiply: the rest becomes objects without rules too.
+const maxSchemaNodes = 1000
 
 // kept are the keywords that pass unchanged; their values need no look inside.
 var kept = []string{
@@ -27,19 +30,34 @@ var formats = map[string][]string{
 func reduce(raw json.RawMessage) map[string]any {
 	var root map[string]any
 	if err := json.Unmarshal(raw, &root); err != nil {
-		return map[string]any{"type": "object"}
+		return anything()
 	}
-	r := reducer{root: root}
+	r := reducer{root: root, open: map[string]bool{"#": true}, left: maxSchemaNodes}
 	return r.schema(root, 0)
 }
 
-type reducer struct{ root map[string]any }
+type reducer struct {
+	root map[string]any
+	// open holds the references that are being resolved: one that is met again inside itself is cut.
+	open map[string]bool
+	// left is how many schemas may still be written.
+	left int
+}
 
-func (r reducer) schema(in map[string]any, depth int) map[string]any {
-	if depth > maxSchemaDepth {
-		return map[string]any{"type": "object"}
+// anything stands for what is cut.
+func anything() map[string]any { return map[string]any{"type": "object"} }
+
+func (r *reducer) schema(in map[string]any, depth int) map[string]any {
+	r.left--
+	if depth > maxSchemaDepth || r.left < 0 {
+		return anything()
 	}
-	in = r.merged(r.resolved(in), depth)
+	in, refs := r.expand(in, 0)
+	defer func() {
+		for _, ref := range refs {
+			delete(r.open, ref)
+		}
+	}()
 	out := map[string]any{}
 	for _, name := range kept {
 		if v, ok := in[name]; ok {
@@ -54,29 +72,52 @@ func (r reducer) schema(in map[string]any, depth int) map[string]any {
 	return out
 }
 
-// resolved follows a reference into the same document, keeping what stands beside it. An unknown one leaves the rest.
-func (r reducer) resolved(in map[string]any) map[string]any {
-	for range maxSchemaDepth {
+// expand follows references, keeping what stands beside them, and joins allOf into the schema. It returns the references
+// that it opened; the caller closes them when the schema is written.
+func (r *reducer) expand(in map[string]any, depth int) (out map[string]any, refs []string) {
+	for {
 		ref, ok := in["$ref"].(string)
 		if !ok {
-			return in
+			break
 		}
-		out := maps.Clone(r.target(ref))
-		if out == nil {
-			out = map[string]any{}
+		if r.open[ref] || depth > maxSchemaDepth {
+			return anything(), refs
+		}
+		r.open[ref] = true
+		refs = append(refs, ref)
+		next := maps.Clone(r.target(ref))
+		if next == nil {
+			next = map[string]any{}
 		}
 		for k, v := range in {
 			if k != "$ref" {
-				out[k] = v
+				next[k] = v
 			}
 		}
-		in = out
+		in = next
 	}
-	return map[string]any{"type": "object"}
+	list, ok := in["allOf"].([]any)
+	if !ok || depth > maxSchemaDepth {
+		return in, refs
+	}
+	out = maps.Clone(in)
+	delete(out, "allOf")
+	for _, item := range list {
+		part, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		part, opened := r.expand(part, depth+1)
+		refs = append(refs, opened...)
+		for k, v := range part {
+			out[k] = join(k, out[k], v)
+		}
+	}
+	return out, refs
 }
 
 // target finds the schema at a JSON pointer such as #/$defs/Item; nil when there is none.
-func (r reducer) target(ref string) map[string]any {
+func (r *reducer) target(ref string) map[string]any {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil
@@ -96,26 +137,7 @@ func (r reducer) target(ref string) map[string]any {
 	return at
 }
 
-// merged joins allOf into one schema: properties and required add up, else the first word counts.
-func (r reducer) merged(in map[string]any, depth int) map[string]any {
-	list, ok := in["allOf"].([]any)
-	if !ok || depth > maxSchemaDepth {
-		return in
-	}
-	out := maps.Clone(in)
-	delete(out, "allOf")
-	for _, item := range list {
-		part, ok := item.(map[string]any)
-		if !ok {
-			continue
-		}
-		for k, v := range r.merged(r.resolved(part), depth+1) {
-			out[k] = join(k, out[k], v)
-		}
-	}
-	return out
-}
-
+// join merges a keyword of two schemas that must both hold: properties and required add up, else the first word counts.
 func join(keyword string, a, b any) any {
 	if a == nil {
 		return b
@@ -139,7 +161,7 @@ func join(keyword string, a, b any) any {
 }
 
 // setType handles type names, type lists and unions.
-func (r reducer) setType(in, out map[string]any, depth int) {
+func (r *reducer) setType(in, out map[string]any, depth int) {
 	var names []string
 	switch t := in["type"].(type) {
 	case string:
@@ -186,7 +208,7 @@ func (r reducer) setType(in, out map[string]any, depth int) {
 }
 
 // options are the alternatives of anyOf or oneOf without null, and whether null was among them.
-func (r reducer) options(in map[string]any, depth int) (out []map[string]any, nullable bool) {
+func (r *reducer) options(in map[string]any, depth int) (out []map[string]any, nullable bool) {
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		list, _ := in[keyword].([]any)
 		for _, item := range list {
@@ -245,7 +267,7 @@ func typeOf(v any) string {
 	return "object"
 }
 
-func (r reducer) setChildren(in, out map[string]any, depth int) {
+func (r *reducer) setChildren(in, out map[string]any, depth int) {
 	if properties, ok := in["properties"].(map[string]any); ok {
 		reduced := map[string]any{}
 		for name, property := range properties {
