@@ -37,11 +37,11 @@ func kindOf(status int) model.ErrorKind {
 // retryAfter reads the header in both of its forms, and the milliseconds that some providers add. Zero when absent.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return bound(time.Duration(ms * float64(time.Millisecond)))
+		return bound(ms / 1000)
 	}
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-		return bound(time.Duration(seconds * float64(time.Second)))
+		return bound(seconds)
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {
@@ -52,7 +52,13 @@ func retryAfter(h http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return bound(at.Sub(sent))
+	return bound(at.Sub(sent).Seconds())
 }
 
-func bound(d time.Duration) time.Duration { return min(max(d, 0), maxRetryAfter) }
+// bound works on seconds as a float, which a huge figure does not overflow; NaN fails the comparison and becomes zero.
+func bound(seconds float64) time.Duration {
+	if !(seconds > 0) {
+		return 0
+	}
+	return time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
+}
