@@ -104,8 +104,12 @@ func (r *chatReader) whole(ctx context.Context, body io.Reader) {
 }
 
 func (r *chatReader) take(data []byte) error {
-	if string(data) == "[DONE]" {
+	switch string(data) {
+	case "[DONE]":
 		r.done = true
+		return nil
+	case "":
+		// A sign of life.
 		return nil
 	}
 	var c chunk

@@ -243,6 +243,27 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 	}
 }
 
+func TestRateLimitHeadersSayWhenWhatIsUsedUpComesBack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		headers map[string]string
+		want    time.Duration
+	}{
+		{map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "1m30s"}, 90 * time.Second},
+		{map[string]string{"X-Ratelimit-Remaining-Tokens": "0", "X-Ratelimit-Reset-Tokens": "20ms"}, 20 * time.Millisecond},
+		{map[string]string{"X-Ratelimit-Remaining-Requests": "9", "X-Ratelimit-Reset-Requests": "1m"}, 0},
+		{map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "soon"}, 0},
+		{map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "9000h"}, time.Hour},
+	} {
+		turn := scripted.FailWith(429, "rate_limit_exceeded", "slow")
+		turn.Headers = c.headers
+		got := setup(t, model.OpenAIChat, []scripted.Turn{turn}).run(t, model.Request{})
+		if got.Err.Kind != model.ErrRateLimited || got.Err.RetryAfter != c.want {
+			t.Errorf("%v: %+v", c.headers, got.Err)
+		}
+	}
+}
+
 func TestTheKeyAppearsInNoError(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialects {

@@ -82,7 +82,7 @@ func (r *responsesReader) run(ctx context.Context, body io.Reader) {
 			err = r.client.Invalid(err)
 		case err != nil:
 			err = r.client.Broken(ctx, err)
-		case string(ev.Data) != "[DONE]":
+		case len(ev.Data) > 0 && string(ev.Data) != "[DONE]":
 			err = r.take(ev.Data)
 		}
 		if err != nil {

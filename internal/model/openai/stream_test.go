@@ -122,6 +122,20 @@ func TestACallWithoutANameIsNoCall(t *testing.T) {
 	}
 }
 
+func TestSignsOfLifeAreSkipped(t *testing.T) {
+	t.Parallel()
+	answer := map[model.Dialect]string{
+		model.OpenAIChat:      `data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}`,
+		model.OpenAIResponses: "data: " + item(0, `{"type":"message","content":[{"text":"a"}]}`) + "\n\ndata: " + completed,
+	}
+	for d, events := range answer {
+		turn := scripted.Turn{Headers: map[string]string{"Content-Type": "text/event-stream"}, Body: ": PROCESSING\n\ndata:\n\n" + events + "\n\n"}
+		if got := setup(t, d, []scripted.Turn{turn}).run(t, model.Request{}); got.Done == nil {
+			t.Errorf("%s: %+v", d, got.Err)
+		}
+	}
+}
+
 func TestAFinishReasonIsEnoughWhenTheEndMarkIsMissing(t *testing.T) {
 	t.Parallel()
 	finished := `{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}`
