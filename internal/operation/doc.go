@@ -110,7 +110,12 @@ type Options struct {
 	IDs      id.Source
 	Logger   *slog.Logger
 	StateDir func(agentID string) string
+	// Point is called at the named points of an operation; a crash test kills the process there. May be nil.
+	Point func(name string)
 }
+
+// PointUserAppended is reached when a message is durable and its turn is queued.
+const PointUserAppended = "user-appended"
 
 // Service carries out operations.
 type Service struct {
@@ -122,6 +127,9 @@ type Service struct {
 func New(opts Options) *Service {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Point == nil {
+		opts.Point = func(string) {}
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),

@@ -257,6 +257,7 @@ func (c *Call) startTurn(ctx context.Context, o once, fn func(tx store.Tx) (pend
 		return Result{}, err
 	}
 	if p, ok := out.Value.(pending); ok {
+		c.opts.Point(PointUserAppended)
 		return c.follow(ctx, p)
 	}
 	return out, nil

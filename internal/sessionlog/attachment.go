@@ -40,7 +40,7 @@ func (l *Log) PrepareAttachment(ctx context.Context, name, mimeType string, cont
 	if len(content) > MaxAttachmentBytes {
 		return Attachment{}, fault.New(fault.TooLarge, "Attachment is too large: at most %d bytes", MaxAttachmentBytes)
 	}
-	hash, size, err := l.opts.Blobs.Put(ctx, bytes.NewReader(content))
+	blob, err := l.opts.Blobs.Put(ctx, bytes.NewReader(content))
 	if err != nil {
 		return Attachment{}, fmt.Errorf("keep attachment: %w", err)
 	}
@@ -48,7 +48,7 @@ func (l *Log) PrepareAttachment(ctx context.Context, name, mimeType string, cont
 	if mimeType == "" {
 		mimeType = mimeByName(name)
 	}
-	return Attachment{Hash: hash, Size: size, Name: name, MIMEType: mimeType}, nil
+	return Attachment{Hash: blob.Hash, Size: blob.Size, Name: name, MIMEType: mimeType}, nil
 }
 
 // Attach adds a prepared file to a session. The same bytes have the same id and are added once, under their first name. It

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/loam-agents/loam/internal/blobstore"
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/id"
@@ -46,7 +47,7 @@ type Fence interface {
 
 // Blobs is where attachment bytes are kept.
 type Blobs interface {
-	Put(ctx context.Context, r io.Reader) (hash string, size int64, err error)
+	Put(ctx context.Context, r io.Reader) (blobstore.Info, error)
 	ReadAll(ctx context.Context, hash string, maxBytes int64) ([]byte, error)
 }
 

@@ -1,19 +1,14 @@
 package sessionlog_test
 
 import (
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/loam-agents/loam/internal/blobstore"
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
@@ -39,10 +34,16 @@ type bench struct {
 
 var start = time.UnixMilli(1_800_000_000_000)
 
-func setup(s store.Store) *bench {
+func setup(t testing.TB, s store.Store) *bench {
+	t.Helper()
+	blobs, err := blobstore.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = blobs.Close() })
 	b := &bench{store: s, bus: bus.NewLocal(), clock: clock.NewFake(start)}
 	b.log = sessionlog.New(sessionlog.Options{
-		Clock: b.clock, IDs: id.Sequence(), Bus: b.bus, Blobs: &heap{bytes: map[string][]byte{}}, Changed: func(c sessionlog.Change) {
+		Clock: b.clock, IDs: id.Sequence(), Bus: b.bus, Blobs: blobs, Changed: func(c sessionlog.Change) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.changes = append(b.changes, c)
@@ -55,7 +56,7 @@ func setup(s store.Store) *bench {
 func each(t *testing.T, fn func(t *testing.T, b *bench)) {
 	t.Helper()
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s store.Store) { fn(t, setup(s)) })
+	storetest.Each(t, func(t *testing.T, s store.Store) { fn(t, setup(t, s)) })
 }
 
 // reasons empties the list of changes and returns their reasons.
@@ -164,32 +165,3 @@ type fence struct {
 }
 
 func (f *fence) Check(store.Tx) error { f.asked++; return f.err }
-
-// heap keeps bytes under their hash, as the blob store does.
-type heap struct {
-	mu    sync.Mutex
-	bytes map[string][]byte
-}
-
-func (h *heap) Put(_ context.Context, r io.Reader) (string, int64, error) {
-	b, err := io.ReadAll(r)
-	if err != nil {
-		return "", 0, err
-	}
-	sum := sha256.Sum256(b)
-	hash := hex.EncodeToString(sum[:])
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.bytes[hash] = bytes.Clone(b)
-	return hash, int64(len(b)), nil
-}
-
-func (h *heap) ReadAll(_ context.Context, hash string, maxBytes int64) ([]byte, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	b, ok := h.bytes[hash]
-	if !ok || int64(len(b)) > maxBytes {
-		return nil, fmt.Errorf("no blob %s of at most %d bytes", hash, maxBytes)
-	}
-	return b, nil
-}

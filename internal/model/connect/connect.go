@@ -1,0 +1,158 @@
+// Package connect turns what an account configured into a model that can be asked: provider row, secret, address, egress class,
+// dialect and adapter.
+//
+// It is tier 3, the room of package model, and imports tiers 1 and 2 for what is configured. The engine asks it for the model of
+// a turn; operations ask it for lists and levels.
+package connect
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/loam-agents/loam/internal/account"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/egress"
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/internal/model/anthropic"
+	"github.com/loam-agents/loam/internal/model/catalogue"
+	"github.com/loam-agents/loam/internal/model/gemini"
+	"github.com/loam-agents/loam/internal/model/limit"
+	"github.com/loam-agents/loam/internal/model/ollama"
+	"github.com/loam-agents/loam/internal/model/openai"
+	"github.com/loam-agents/loam/internal/model/tutor"
+	"github.com/loam-agents/loam/internal/provider"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/vault"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Options configure a Connector.
+type Options struct {
+	Store     store.Store
+	Vault     *vault.Vault
+	Egress    *egress.Egress
+	Catalogue *catalogue.Catalogue
+	Limits    *limit.Limiter
+	Clock     clock.Clock
+	// Addresses are the operator's `providers.<type>.baseUrl` settings.
+	Addresses map[string]string
+	// TrustAccounts says that an address which any account stored counts as the operator's: the server listens on loopback and
+	// takes any account (design §10.2).
+	TrustAccounts bool
+	// AnthropicVersion replaces the version header when it is set.
+	AnthropicVersion string
+	// TutorPace is the tutor's pause before each word.
+	TutorPace time.Duration
+}
+
+// Connector finds models.
+type Connector struct{ opts Options }
+
+// New returns a connector.
+func New(opts Options) *Connector { return &Connector{opts: opts} }
+
+// Connection is a provider of an account that is ready to be asked.
+type Connection struct {
+	Provider model.Provider
+	// Config is the provider as the account stored it.
+	Config wire.ProviderConfig
+}
+
+// Connect builds the adapter of a configured provider for one of its models. Errors are *fault.Error: a provider that is not
+// configured, or a key that is missing.
+func (c *Connector) Connect(ctx context.Context, accountID, name, modelID string) (Connection, error) {
+	var p provider.Provider
+	var owner string
+	err := c.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
+		if p, err = provider.Get(tx, accountID, name); err != nil {
+			return err
+		}
+		owner, _, err = account.Owner(tx)
+		return err
+	})
+	if err != nil {
+		if fault.CodeOf(err) == fault.NotFound {
+			return Connection{}, fault.Missing("Model provider not found: %q is not configured", name)
+		}
+		return Connection{}, err
+	}
+	endpoint, err := provider.Resolve(p.Config, provider.Addresses{
+		Overrides: c.opts.Addresses, TrustAccount: c.opts.TrustAccounts || owner == accountID,
+	})
+	if err != nil {
+		return Connection{}, err
+	}
+	key, err := c.key(ctx, &p)
+	if err != nil {
+		return Connection{}, err
+	}
+	client, err := c.client(endpoint)
+	if err != nil {
+		return Connection{}, err
+	}
+	adapter := c.adapter(p.Config.Type, endpoint, key, modelID, client)
+	if c.opts.Limits != nil && p.Config.Type != provider.Tutor {
+		adapter = limit.Wrap(adapter, c.opts.Limits.For(limit.Key(endpoint.BaseURL, key), accountID))
+	}
+	return Connection{Provider: adapter, Config: p.Config}, nil
+}
+
+func (c *Connector) key(ctx context.Context, p *provider.Provider) (string, error) {
+	kind, _ := provider.TypeNamed(p.Config.Type)
+	name := p.Config.SecretRefs["apiKey"]
+	if name == "" {
+		if kind.NeedsKey {
+			return "", fault.Invalid("%s API key is not configured", p.Config.Type)
+		}
+		return "", nil
+	}
+	value, _, err := c.opts.Vault.Get(ctx, p.Account, name)
+	if err != nil {
+		if fault.CodeOf(err) == fault.NotFound {
+			return "", fault.Invalid("%s API key is not configured: there is no secret named %q", p.Config.Type, name)
+		}
+		return "", err
+	}
+	return strings.TrimSpace(string(value)), nil
+}
+
+func (c *Connector) client(e provider.Endpoint) (*http.Client, error) {
+	switch {
+	case e.BaseURL == "":
+		return nil, nil
+	case e.Operator:
+		return c.opts.Egress.Operator(e.BaseURL)
+	}
+	return c.opts.Egress.Agent(), nil
+}
+
+func (c *Connector) adapter(kind string, e provider.Endpoint, key, modelID string, client *http.Client) model.Provider {
+	reasoning := func(id string) (model.ReasoningSupport, bool) { return c.opts.Catalogue.Reasoning(kind, id) }
+	maxOutput := func(id string) int { return c.opts.Catalogue.Lookup(kind, id).MaxOutput }
+	support, _ := reasoning(modelID)
+	if kind == provider.Tutor {
+		return tutor.New(tutor.Config{Clock: c.opts.Clock, Pace: c.opts.TutorPace})
+	}
+	switch model.DialectOf(kind, e.BaseURL, len(support.Levels) > 0) {
+	case model.Anthropic:
+		return anthropic.New(anthropic.Config{
+			BaseURL: e.BaseURL, APIKey: key, HTTP: client, Version: c.opts.AnthropicVersion, MaxOutput: maxOutput,
+		})
+	case model.Gemini:
+		return gemini.New(gemini.Config{BaseURL: e.BaseURL, APIKey: key, HTTP: client, MaxOutput: maxOutput})
+	case model.Ollama:
+		window := func(id string) int {
+			if m := c.opts.Catalogue.Lookup(kind, id); m.Known {
+				return m.ContextWindow
+			}
+			return 0
+		}
+		return ollama.New(ollama.Config{BaseURL: e.BaseURL, APIKey: key, HTTP: client, ContextWindow: window})
+	case model.OpenAIResponses:
+		return openai.NewResponses(c.openai(kind, e, key, client, reasoning))
+	}
+	return openai.NewChat(c.openai(kind, e, key, client, reasoning))
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/vault"
+)
+
+// Config is everything that an operator decides. The zero value of a field is its default.
+type Config struct {
+	// Listen is the address to serve on; 127.0.0.1:3050 when empty. Port 0 takes a free one.
+	Listen string
+	// DataDir holds the database, blobs, keys and the lock; ./loam-data when empty. It is made with mode 0700.
+	DataDir string
+	// DatabaseFile replaces <DataDir>/loam.db.
+	DatabaseFile string
+	// DatabaseURL is a PostgreSQL connection string; SQLite when empty.
+	DatabaseURL string
+	// Accounts says whether unknown keys may act: "open" or "invite". Empty is open on loopback and invite elsewhere.
+	Accounts string
+	// PublicURL is where clients reach the server. It is required to listen on anything but loopback.
+	PublicURL string
+	// EgressAllow lists HOST:PORT exceptions from the address rules of outgoing requests.
+	EgressAllow []string
+	// EgressAgentsOff refuses all network access that an agent's choice leads to.
+	EgressAgentsOff bool
+	// ProviderURLs replace the default address of a provider type.
+	ProviderURLs map[string]string
+	// AnthropicVersion replaces the anthropic-version header.
+	AnthropicVersion string
+	// ModelsFile is a JSON file that corrects the model catalogue.
+	ModelsFile string
+	// Workers is how many runs execute at once; 64 when zero.
+	Workers int
+	// MaxBody bounds a request's body in bytes; 32 MiB when zero.
+	MaxBody int64
+	// VaultKey is where the key of the secrets is; <DataDir>/vault.key when nil.
+	VaultKey vault.KeySource
+	// TutorPace is the tutor's pause before each word; negative is none, zero 15 ms.
+	TutorPace time.Duration
+	// DrainTimeout bounds the wait for turns in progress when the server stops; 5 s when zero.
+	DrainTimeout time.Duration
+	// Environ is asked for provider keys at the first start; os.Getenv when nil.
+	Environ func(string) string
+	// HMServerURL and IPFSServerURL are told to clients in /api/health; empty until a hypermedia server is configured.
+	HMServerURL, IPFSServerURL string
+	// Logger receives everything; discarded when nil.
+	Logger *slog.Logger
+	// Clock and IDs are seams for tests.
+	Clock clock.Clock
+	IDs   id.Source
+	// CrashAt kills this process with SIGKILL at a named point of a turn, "name" or "name:n" for the n-th time (crash tests).
+	CrashAt string
+}
+
+// Defaults.
+const (
+	DefaultListen  = "127.0.0.1:3050"
+	DefaultDataDir = "./loam-data"
+	defaultPace    = 15 * time.Millisecond
+	defaultDrain   = 5 * time.Second
+)
+
+// complete fills in defaults and refuses what cannot work. The error says which setting is wrong and what to do.
+func (c *Config) complete() error {
+	if c.Listen == "" {
+		c.Listen = DefaultListen
+	}
+	if c.DataDir == "" {
+		c.DataDir = DefaultDataDir
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System{}
+	}
+	if c.IDs == nil {
+		c.IDs = id.NewSource(c.Clock, nil)
+	}
+	if c.TutorPace == 0 {
+		c.TutorPace = defaultPace
+	}
+	if c.DrainTimeout == 0 {
+		c.DrainTimeout = defaultDrain
+	}
+	loopback, err := isLoopback(c.Listen)
+	if err != nil {
+		return err
+	}
+	if c.PublicURL != "" {
+		u, err := url.Parse(c.PublicURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("public URL %q: it must be an http or https address such as https://loam.example.org", c.PublicURL)
+		}
+	}
+	if !loopback && c.PublicURL == "" {
+		return fmt.Errorf("listen %s: other machines could reach this address, so the server needs to know its public URL (--public-url https://…); to stay on this machine listen on 127.0.0.1", c.Listen)
+	}
+	switch c.Accounts {
+	case "":
+		c.Accounts = "invite"
+		if loopback {
+			c.Accounts = "open"
+		}
+	case "open", "invite":
+	default:
+		return fmt.Errorf("accounts %q: use open (any key may act) or invite (only known accounts)", c.Accounts)
+	}
+	return nil
+}
+
+// isLoopback tells whether only this machine can reach a listening address.
+func isLoopback(listen string) (bool, error) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false, fmt.Errorf("listen %q: it must be HOST:PORT, such as 127.0.0.1:3050", listen)
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true, nil
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback(), nil
+}

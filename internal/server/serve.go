@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/loam-agents/loam/internal/account/nonce"
+	"github.com/loam-agents/loam/internal/buildinfo"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Timeouts of the HTTP server. There is no write timeout: an answer may take as long as a turn.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+	// stopTimeout bounds what is left to do after the drain.
+	stopTimeout = 3 * time.Second
+	// pruneEvery and pruneBatch: expired nonces are forgotten in the background.
+	pruneEvery = time.Minute
+	pruneBatch = 5000
+)
+
+// Listen binds the address.
+func (s *Server) Listen() error {
+	listener, err := net.Listen("tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", s.cfg.Listen, err)
+	}
+	s.listener = listener
+	return nil
+}
+
+// Addr is the address that Listen bound, as HOST:PORT.
+func (s *Server) Addr() string {
+	if s.listener == nil {
+		return ""
+	}
+	return s.listener.Addr().String()
+}
+
+// Serve works until ctx ends: then it takes no new work, closes every socket with 1001, waits for turns in progress up to the
+// drain timeout, queues again what did not finish, and closes the database. It returns nil after a clean stop.
+func (s *Server) Serve(ctx context.Context) error {
+	if s.listener == nil {
+		if err := s.Listen(); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
+	s.notify.Start()
+	if err := s.queue.Start(ctx); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	s.http = &http.Server{
+		Handler: s.signed, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	pruned := make(chan struct{})
+	go func() {
+		defer close(pruned)
+		s.prune(background)
+	}()
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(s.listener) }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	s.drain(context.WithoutCancel(ctx))
+	stopBackground()
+	<-pruned
+	return errors.Join(err, s.Close())
+}
+
+func (s *Server) drain(ctx context.Context) {
+	s.cfg.Logger.Info("stopping: waiting for turns in progress", "turns", s.queue.Executing(), "timeout", s.cfg.DrainTimeout)
+	sockets, cancel := context.WithTimeout(ctx, stopTimeout)
+	s.signed.Close(sockets)
+	cancel()
+	turns, cancel := context.WithTimeout(ctx, s.cfg.DrainTimeout)
+	s.queue.Stop(turns)
+	cancel()
+	requests, cancel := context.WithTimeout(ctx, stopTimeout/3)
+	if err := s.http.Shutdown(requests); err != nil {
+		_ = s.http.Close()
+	}
+	cancel()
+	s.notify.Stop()
+}
+
+// prune forgets nonces that no envelope can repeat any more.
+func (s *Server) prune(ctx context.Context) {
+	for {
+		select {
+		case <-s.cfg.Clock.After(pruneEvery):
+		case <-ctx.Done():
+			return
+		}
+		err := s.store.Write(ctx, store.Background, func(tx store.Tx) error {
+			_, err := nonce.Prune(tx, clock.Millis(s.cfg.Clock), pruneBatch)
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			s.cfg.Logger.Error("forget expired nonces", "error", err)
+		}
+	}
+}
+
+// Close releases the database and the blob store. A second Close does nothing.
+func (s *Server) Close() error {
+	s.closing.Do(func() {
+		var errs []error
+		if s.listener != nil {
+			if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+		if s.egress != nil {
+			s.egress.Close()
+		}
+		if s.blobs != nil {
+			errs = append(errs, s.blobs.Close())
+		}
+		if s.store != nil {
+			errs = append(errs, s.store.Close())
+		}
+		s.closed = errors.Join(errs...)
+	})
+	return s.closed
+}
+
+// health is the answer of /api/health (spec §1.3).
+func (s *Server) health() map[string]any {
+	return map[string]any{
+		"status": "ok", "uptime": s.cfg.Clock.Now().Sub(s.started).Seconds(), "version": buildinfo.Version,
+		"hmServerUrl": s.cfg.HMServerURL, "ipfsServerUrl": s.cfg.IPFSServerURL,
+		"webTools": map[string]bool{"search": false, "readBrowser": false}, "subscriptionAuth": false,
+		"codeExec": false, "codeExecReason": "This version runs no code.", "codeExecReasonCode": "config-disabled",
+		"codeExecRuntimes": []string{}, "protocol": wire.ProtocolNumber, "minClientProtocol": wire.MinClientProtocol,
+	}
+}
+
+func (s *Server) version() map[string]any {
+	return map[string]any{
+		"version": buildinfo.Version, "commit": buildinfo.Commit, "branch": buildinfo.Branch, "date": buildinfo.Date,
+		"protocol": wire.ProtocolNumber, "minClientProtocol": wire.MinClientProtocol,
+	}
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/loam-agents/loam/internal/account"
+	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/blobstore"
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/egress"
+	"github.com/loam-agents/loam/internal/engine"
+	"github.com/loam-agents/loam/internal/model/catalogue"
+	"github.com/loam-agents/loam/internal/model/connect"
+	"github.com/loam-agents/loam/internal/model/limit"
+	"github.com/loam-agents/loam/internal/notify"
+	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/space"
+	spacememory "github.com/loam-agents/loam/internal/space/memory"
+	"github.com/loam-agents/loam/internal/space/self"
+	spacetools "github.com/loam-agents/loam/internal/space/tools"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/store/postgres"
+	"github.com/loam-agents/loam/internal/store/sqlite"
+	"github.com/loam-agents/loam/internal/tooldoc"
+	"github.com/loam-agents/loam/internal/transport/signed"
+	"github.com/loam-agents/loam/internal/vault"
+	"github.com/loam-agents/loam/internal/verbs"
+	"github.com/loam-agents/loam/principal"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Server is every part of Loam in one process.
+type Server struct {
+	cfg     Config
+	started time.Time
+	owner   principal.ID
+
+	store     store.Store
+	blobs     *blobstore.Dir
+	vault     *vault.Vault
+	egress    *egress.Egress
+	catalogue *catalogue.Catalogue
+	bus       *bus.Local
+	log       *sessionlog.Log
+	notify    *notify.Notifier
+	queue     *runs.Queue
+	models    *models
+	ops       *operation.Service
+	signed    *signed.Server
+	http      *http.Server
+	listener  net.Listener
+
+	closing sync.Once
+	closed  error
+}
+
+// Open builds a server: it makes the data directory, opens and migrates the database, and makes what a first start needs. It
+// does not listen yet. Errors wrap those of store and vault (store.ErrLocked, vault.ErrWrongKey, …).
+func Open(ctx context.Context, cfg Config) (*Server, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	s := &Server{cfg: cfg, started: cfg.Clock.Now(), bus: bus.NewLocal()}
+	if err := s.build(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) build(ctx context.Context) (err error) {
+	if s.store, err = openStore(ctx, &s.cfg); err != nil {
+		return err
+	}
+	if s.blobs, err = blobstore.OpenDir(filepath.Join(s.cfg.DataDir, "blobs")); err != nil {
+		return fmt.Errorf("open the blob store: %w", err)
+	}
+	source := s.cfg.VaultKey
+	if source == nil {
+		source = vault.FileKey{Path: filepath.Join(s.cfg.DataDir, "vault.key")}
+	}
+	if s.vault, err = vault.Open(ctx, s.store, source, s.cfg.Clock, s.cfg.IDs); err != nil {
+		return fmt.Errorf("open the vault: %w", err)
+	}
+	s.egress, err = egress.New(egress.Options{Allow: s.cfg.EgressAllow, AgentsOff: s.cfg.EgressAgentsOff})
+	if err != nil {
+		return err
+	}
+	if s.catalogue, err = catalogue.New(s.cfg.ModelsFile); err != nil {
+		return fmt.Errorf("read the model catalogue: %w", err)
+	}
+	if err := s.assemble(); err != nil {
+		return err
+	}
+	return s.bootstrap(ctx)
+}
+
+func openStore(ctx context.Context, cfg *Config) (store.Store, error) {
+	if cfg.DatabaseURL != "" {
+		return postgres.Open(ctx, postgres.Options{URL: cfg.DatabaseURL, Logger: cfg.Logger})
+	}
+	path := cfg.DatabaseFile
+	if path == "" {
+		path = filepath.Join(cfg.DataDir, "loam.db")
+	}
+	return sqlite.Open(ctx, sqlite.Options{Path: path, Clock: cfg.Clock, Logger: cfg.Logger})
+}
+
+// assemble connects the parts. Nothing runs yet.
+func (s *Server) assemble() error {
+	cfg := &s.cfg
+	point := crashPoint(cfg.CrashAt)
+	s.models = &models{connect.New(connect.Options{
+		Store: s.store, Vault: s.vault, Egress: s.egress, Catalogue: s.catalogue, Limits: limit.New(limit.Options{Clock: cfg.Clock}),
+		Clock: cfg.Clock, Addresses: cfg.ProviderURLs, TrustAccounts: cfg.trustAccounts(), AnthropicVersion: cfg.AnthropicVersion,
+		TutorPace: max(cfg.TutorPace, 0),
+	})}
+	s.notify = notify.New(notify.Options{
+		Store: s.store, Bus: s.bus, Clock: cfg.Clock, Logger: cfg.Logger,
+		Sessions: func() *sessionlog.Log { return s.log },
+		AgentInfo: func(a agent.Agent, activity *wire.AgentActivity) wire.AgentInfo {
+			return agent.Info(a, operation.RoleOwner, s.stateDir(a.ID), activity)
+		},
+	})
+	s.log = sessionlog.New(sessionlog.Options{
+		Clock: cfg.Clock, IDs: cfg.IDs, Bus: s.bus, Blobs: s.blobs, Changed: s.notify.SessionChanged,
+	})
+	surface, err := s.surface()
+	if err != nil {
+		return err
+	}
+	turns := engine.New(engine.Options{
+		Store: s.store, Log: s.log, Bus: s.bus, Models: s.models, Verbs: surface, Clock: cfg.Clock, IDs: cfg.IDs,
+		Logger: cfg.Logger, Point: point,
+	})
+	s.queue = runs.New(runs.Options{
+		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers, Owner: cfg.IDs(),
+		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.notify.RunChanged},
+		Executors: map[string]runs.Executor{runs.KindAgent: turns},
+	})
+	s.ops = operation.New(operation.Options{
+		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Engine: turns, Models: s.models, Notify: s.notify,
+		Policy: account.Policy{Open: cfg.Accounts == "open"}, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
+		Point: point,
+	})
+	s.signed = signed.New(signed.Options{
+		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Health: s.health, Version: s.version(),
+		MaxBody: cfg.MaxBody,
+	})
+	return nil
+}
+
+// surface builds the Space and the verbs. Adding a scheme or a verb means adding it here.
+func (s *Server) surface() (*verbs.Set, error) {
+	var set *verbs.Set
+	catalog := documents(func() []tooldoc.Document { return set.Documents() })
+	memoryChanged := func(tx store.Tx, scope space.Scope) {
+		s.notify.AgentChanged(tx, scope.Account, scope.Agent, notify.MemoryChanged)
+	}
+	router := space.NewRouter(
+		spacememory.New(s.store, s.blobs, s.cfg.Clock, memoryChanged),
+		spacetools.New(catalog, spacetools.Guide{Resource: "memory", Markdown: spacememory.Guide}),
+		self.New(s.store, func() []string { return nil }),
+	)
+	set, err := verbs.NewSet(verbs.NewRead(router), verbs.NewWrite(router), verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log))
+	return set, err
+}
+
+// documents adapts the verbs to what ~/tools lists.
+type documents func() []tooldoc.Document
+
+// Documents implements tools.Catalog.
+func (d documents) Documents(space.Scope) []tooldoc.Document { return d() }
+
+// trustAccounts: on a server that only this machine reaches and that takes any key, a local model of any account is fine.
+func (c *Config) trustAccounts() bool {
+	loopback, err := isLoopback(c.Listen)
+	return err == nil && loopback && c.Accounts == "open"
+}
+
+func (s *Server) stateDir(agentID string) string {
+	return filepath.Join(s.cfg.DataDir, "agents", agentID)
+}
+
+// Owner is the server owner's account.
+func (s *Server) Owner() principal.ID { return s.owner }
