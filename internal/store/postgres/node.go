@@ -16,6 +16,9 @@ const lockClass = 0x4c6f616d
 // A node's connection is tested at this pace when nothing else is heard of it.
 const nodeProbe = 10 * time.Second
 
+// While the server is away, a node tries to reach it at least this often.
+const longestNodePause = 5 * time.Second
+
 // node holds the advisory lock that tells other processes that this one lives. The server frees it when the connection
 // ends; the keeper then takes it again on a new one, since the process lives on. Work that others have taken over
 // meanwhile is fenced by its lease.
@@ -99,8 +102,7 @@ func (n *node) takeAgain(ctx context.Context) *pgx.Conn {
 		if err == nil {
 			return conn
 		}
-		// At most about 50 ms apart at first, and never faster.
-		if pause(ctx, attempt) != nil {
+		if pause(ctx, attempt, longestNodePause) != nil {
 			return nil
 		}
 	}

@@ -44,7 +44,7 @@ func (s *db) beginRead(ctx context.Context) (*tx, error) {
 		if !errors.Is(err, store.ErrUnreachable) || lost == maxLost {
 			return nil, err
 		}
-		if err := pause(ctx, lost); err != nil {
+		if err := pause(ctx, lost, longestPause); err != nil {
 			return nil, err
 		}
 	}

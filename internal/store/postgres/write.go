@@ -15,10 +15,12 @@ import (
 )
 
 // A closure that loses against others runs again, after a pause that grows from about a millisecond to about fifty. One
-// whose connection broke before COMMIT was sent runs again on another, but not as often.
+// whose connection broke before COMMIT was sent runs again on another, but not as often. One that locks after its first
+// statement runs again for each key, and one that asks for ever new keys is a mistake.
 const (
 	maxConflicts  = 30
 	maxLost       = 3
+	maxRestarts   = 100
 	shortestPause = time.Millisecond
 	longestPause  = 50 * time.Millisecond
 )
@@ -38,7 +40,7 @@ func (s *db) Write(ctx context.Context, p store.Priority, fn func(store.Tx) erro
 	defer s.gate.leave()
 
 	var keys []string
-	var conflicts, lost int
+	var conflicts, lost, restarts int
 	for {
 		r, err := s.attempt(ctx, keys, fn)
 		keys = r.keys
@@ -48,7 +50,8 @@ func (s *db) Write(ctx context.Context, p store.Priority, fn func(store.Tx) erro
 				s.call(fn)
 			}
 			return nil
-		case r.restart:
+		case r.restart && restarts < maxRestarts:
+			restarts++
 			continue
 		case conflicted(err) && conflicts < maxConflicts:
 			conflicts++
@@ -58,15 +61,15 @@ func (s *db) Write(ctx context.Context, p store.Priority, fn func(store.Tx) erro
 			return err
 		}
 		s.retries.Add(1)
-		if err := pause(ctx, conflicts+lost); err != nil {
+		if err := pause(ctx, conflicts+lost, longestPause); err != nil {
 			return err
 		}
 	}
 }
 
-// pause waits before run n+1.
-func pause(ctx context.Context, n int) error {
-	d := min(shortestPause<<min(n, 10), longestPause)
+// pause waits before attempt n+1, for about longest at most.
+func pause(ctx context.Context, n int, longest time.Duration) error {
+	d := min(shortestPause<<min(n, 20), longest)
 	timer := time.NewTimer(d/2 + rand.N(d))
 	defer timer.Stop()
 	select {

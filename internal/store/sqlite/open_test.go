@@ -220,7 +220,7 @@ func TestAFileThatIsNoDatabaseIsCorrupt(t *testing.T) {
 	}
 }
 
-func TestCheckFindsDamageAndDanglingReferences(t *testing.T) {
+func TestCheckFindsDanglingReferences(t *testing.T) {
 	t.Parallel()
 	tables := "-- min_compatible: 1\nCREATE TABLE parents (id TEXT PRIMARY KEY) STRICT; CREATE TABLE children (id TEXT PRIMARY KEY, parent TEXT REFERENCES parents (id)) STRICT;"
 	path := filepath.Join(t.TempDir(), "loam.db")
@@ -238,6 +238,38 @@ func TestCheckFindsDamageAndDanglingReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Check(t.Context()); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "children") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheckFindsDamagedPages(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "loam.db")
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Migrations: schema(t, first)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		addNote(t, s, fmt.Sprintf("%0100d", i))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first page stays whole, so that the file still opens.
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt(make([]byte, 4096), info.Size()-4096)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, sqlite.Options{Path: path, Migrations: schema(t, first)})
+	if err := s.Check(t.Context()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("got %v", err)
 	}
 }
