@@ -79,6 +79,26 @@ type Opaque struct {
 	Block json.RawMessage `json:"block"`
 }
 
+// storedOpaque is how a block is kept: as base64, since JSON inside JSON would be compacted and escaped.
+type storedOpaque struct {
+	Dialect Dialect `json:"dialect"`
+	Model   string  `json:"model"`
+	Block   []byte  `json:"block"`
+}
+
+// MarshalJSON keeps every byte of the block.
+func (o Opaque) MarshalJSON() ([]byte, error) { return json.Marshal(storedOpaque{Dialect: o.Dialect, Model: o.Model, Block: o.Block}) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (o *Opaque) UnmarshalJSON(b []byte) error {
+	var s storedOpaque
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	*o = Opaque{Dialect: s.Dialect, Model: s.Model, Block: s.Block}
+	return nil
+}
+
 // MaxImageBytes bounds an inline image (spec/agents-protocol.md §3.0).
 const MaxImageBytes = 4_500_000
 
