@@ -11,6 +11,7 @@ import (
 
 // Unpacker is implemented by types that read their own form from a generic value.
 type Unpacker interface {
+	// UnpackDAGCBOR takes a generic value. Its error fails the decoding.
 	UnpackDAGCBOR(v any) error
 }
 

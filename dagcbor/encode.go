@@ -9,6 +9,7 @@ import (
 // Packer is implemented by types that choose their own form. PackDAGCBOR returns a value that Marshal takes; it must
 // not return the receiver's own type.
 type Packer interface {
+	// PackDAGCBOR returns the value to encode. Its error fails the encoding.
 	PackDAGCBOR() (any, error)
 }
 

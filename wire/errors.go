@@ -107,7 +107,7 @@ const (
 )
 
 // ErrInvalidCBOR is the error of bytes that do not decode. A server answers it with status 400 and MsgInvalidCBOR.
-var ErrInvalidCBOR = errors.New(MsgInvalidCBOR)
+var ErrInvalidCBOR = errors.New(MsgInvalidCBOR) //lint:ignore ST1005 the protocol spells it this way
 
 // AuthError says which check an envelope failed. A server answers it with status 401.
 type AuthError struct {

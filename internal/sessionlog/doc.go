@@ -42,12 +42,15 @@ const (
 
 // Fence decides, inside the transaction, whether its holder may write. A nil Fence always may.
 type Fence interface {
+	// Check returns nil when the holder may write in tx.
 	Check(tx store.Tx) error
 }
 
 // Blobs is where attachment bytes are kept.
 type Blobs interface {
+	// Put keeps bytes durably under their SHA-256.
 	Put(ctx context.Context, r io.Reader) (blobstore.Info, error)
+	// ReadAll returns the bytes of a hash, or an error when they are more than maxBytes.
 	ReadAll(ctx context.Context, hash string, maxBytes int64) ([]byte, error)
 }
 

@@ -48,6 +48,7 @@ type Result map[string]any
 
 // Change is a prepared write. Apply makes it and returns the result.
 type Change interface {
+	// Apply makes the change in tx. On an error the transaction must be given up. It may run again when tx is retried.
 	Apply(tx store.Tx) (Result, error)
 }
 
