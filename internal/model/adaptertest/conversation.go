@@ -110,6 +110,37 @@ func testShapes(t *testing.T, a Adapter) {
 	})
 }
 
+// testAnyStream plays random events: whatever arrives, the sequence ends with done or with one *model.Error, at once.
+func testAnyStream(t *testing.T, a Adapter) {
+	s := Serve(t)
+	p := a.provider(t, s.BaseURL(a.Dialect))
+	frames := append([]string{"", "null", "{}", "[]", "0", `{"type":null}`}, a.Frames...)
+	rapid.Check(t, func(rt *rapid.T) {
+		var turn scripted.Turn
+		for _, f := range rapid.SliceOfN(rapid.SampledFrom(frames), 0, 8).Draw(rt, "frames") {
+			if rapid.IntRange(0, 9).Draw(rt, "cut") == 0 {
+				f = f[:len(f)/2]
+			}
+			turn.Steps = append(turn.Steps, scripted.Step{Raw: f + " "})
+		}
+		s.Push(turn)
+		ended := false
+		for ev, err := range p.Stream(t.Context(), a.hello()) {
+			if ended {
+				rt.Fatal("the sequence went on after its end")
+			}
+			_, typed := model.AsError(err)
+			if err != nil && !typed {
+				rt.Fatalf("the error is a %T", err)
+			}
+			ended = err != nil || ev.Kind == model.EventDone
+		}
+		if !ended {
+			rt.Fatal("the sequence ended with neither done nor an error")
+		}
+	})
+}
+
 func messages() *rapid.Generator[model.Message] {
 	return rapid.Custom(func(t *rapid.T) model.Message {
 		m := model.Message{Role: rapid.SampledFrom([]model.Role{model.User, model.Assistant, model.Tool}).Draw(t, "role")}

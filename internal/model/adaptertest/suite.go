@@ -30,6 +30,8 @@ type Adapter struct {
 	Model string
 	// Failures are HTTP errors in the dialect's shape and the kind that each must become.
 	Failures []Failure
+	// Frames are events of the dialect, of which random streams are made.
+	Frames []string
 	// CountsCache says that the dialect reports reads from its cache.
 	CountsCache bool
 }
@@ -55,6 +57,7 @@ func Run(t *testing.T, a Adapter) {
 		"an empty answer is an error":               testEmpty,
 		"an error inside the stream ends it":        testErrorInStream,
 		"a malformed event is an invalid answer":    testMalformed,
+		"any stream ends with done or one error":    testAnyStream,
 		"an unreachable service says so":            testUnreachable,
 		"canceling closes the connection":           testCancel,
 		"leaving the loop closes the connection":    testLeave,

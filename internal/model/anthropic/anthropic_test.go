@@ -22,6 +22,16 @@ var adapter = adaptertest.Adapter{
 		return anthropic.New(anthropic.Config{BaseURL: base, APIKey: key, HTTP: c})
 	},
 	Dialect: model.Anthropic, Model: opus, CountsCache: true,
+	Frames: []string{
+		`{"type":"message_start","message":{"usage":{"input_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"read","input":{}}}`,
+		`{"type":"content_block_start","index":-1,"content_block":null}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{"}}`,
+		`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`,
+		`{"type":"message_stop"}`,
+	},
 	Failures: []adaptertest.Failure{
 		{Status: 400, Code: "invalid_request_error", Message: "prompt is too long: 210000 tokens > 200000 maximum", Want: model.ErrContextTooLong},
 		{Status: 400, Code: "invalid_request_error", Message: "input length and `max_tokens` exceed context limit: 1 + 2 > 2", Want: model.ErrContextTooLong},

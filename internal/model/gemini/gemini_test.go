@@ -26,6 +26,15 @@ var adapter = adaptertest.Adapter{
 		return gemini.New(gemini.Config{BaseURL: base, APIKey: key, HTTP: c})
 	},
 	Dialect: model.Gemini, Model: pro, CountsCache: true,
+	Frames: []string{
+		`{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`,
+		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","args":null}}]}}]}`,
+		`{"candidates":[{"content":{"parts":[null,{}],"role":"model"}},{}]}`,
+		`{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":{"odd":1}}]}}]}`,
+		`{"candidates":[{"finishReason":"STOP"}]}`,
+		`{"usageMetadata":{"promptTokenCount":-1}}`,
+		`{"error":{}}`,
+	},
 	Failures: []adaptertest.Failure{
 		{Status: 400, Code: "INVALID_ARGUMENT", Message: "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", Want: model.ErrContextTooLong},
 		{Status: 400, Code: "INVALID_ARGUMENT", Message: "Unknown name", Want: model.ErrBadRequest},

@@ -85,16 +85,7 @@ func (r *reducer) expand(in map[string]any, depth int) (out map[string]any, refs
 		}
 		r.open[ref] = true
 		refs = append(refs, ref)
-		next := maps.Clone(r.target(ref))
-		if next == nil {
-			next = map[string]any{}
-		}
-		for k, v := range in {
-			if k != "$ref" {
-				next[k] = v
-			}
-		}
-		in = next
+		in = beside(r.target(ref), in)
 	}
 	list, ok := in["allOf"].([]any)
 	if !ok || depth > maxSchemaDepth {
@@ -114,6 +105,20 @@ func (r *reducer) expand(in map[string]any, depth int) (out map[string]any, refs
 		}
 	}
 	return out, refs
+}
+
+// beside is the target of a reference with what stands beside the reference laid over it.
+func beside(target, in map[string]any) map[string]any {
+	out := maps.Clone(target)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for k, v := range in {
+		if k != "$ref" {
+			out[k] = v
+		}
+	}
+	return out
 }
 
 // target finds the schema at a JSON pointer such as #/$defs/Item; nil when there is none.
@@ -162,17 +167,7 @@ func join(keyword string, a, b any) any {
 
 // setType handles type names, type lists and unions.
 func (r *reducer) setType(in, out map[string]any, depth int) {
-	var names []string
-	switch t := in["type"].(type) {
-	case string:
-		names = []string{t}
-	case []any:
-		for _, n := range t {
-			if name, ok := n.(string); ok {
-				names = append(names, name)
-			}
-		}
-	}
+	names := typeNames(in["type"])
 	options, nullable := r.options(in, depth)
 	if i := slices.Index(names, "null"); i >= 0 {
 		names, nullable = slices.Delete(names, i, i+1), true
@@ -180,14 +175,35 @@ func (r *reducer) setType(in, out map[string]any, depth int) {
 	if n, ok := in["nullable"].(bool); ok {
 		nullable = nullable || n
 	}
-	switch {
-	case len(names) == 1:
+	if len(names) == 1 {
 		out["type"] = names[0]
-	case len(names) > 1:
+	} else {
 		for _, name := range names {
 			options = append(options, r.schema(map[string]any{"type": name}, depth+1))
 		}
 	}
+	setOptions(options, out)
+	if nullable {
+		out["nullable"] = true
+	}
+}
+
+func typeNames(t any) (names []string) {
+	switch t := t.(type) {
+	case string:
+		return []string{t}
+	case []any:
+		for _, n := range t {
+			if name, ok := n.(string); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// setOptions writes a union. A union of one is that one, and a union beside a type is dropped: the service takes either.
+func setOptions(options []map[string]any, out map[string]any) {
 	switch {
 	case len(options) == 1:
 		for k, v := range options[0] {
@@ -201,9 +217,6 @@ func (r *reducer) setType(in, out map[string]any, depth int) {
 			list[i] = o
 		}
 		out["anyOf"] = list
-	}
-	if nullable {
-		out["nullable"] = true
 	}
 }
 

@@ -22,6 +22,14 @@ var adapter = adaptertest.Adapter{
 		return ollama.New(ollama.Config{BaseURL: base, APIKey: key, HTTP: c})
 	},
 	Dialect: model.Ollama, Model: qwen,
+	Frames: []string{
+		`{"message":{"content":"x"},"done":false}`,
+		`{"message":{"tool_calls":[{"function":{"name":"a","arguments":{}}},{}]}}`,
+		`{"message":{"thinking":"x"}}`,
+		`{"message":null,"done":true,"done_reason":"stop"}`,
+		`{"done":true,"done_reason":"load"}`,
+		`{"error":"x"}`,
+	},
 	Failures: []adaptertest.Failure{
 		{Status: 400, Message: "the input length exceeds the context length", Want: model.ErrContextTooLong},
 		{Status: 400, Message: "invalid options", Want: model.ErrBadRequest},

@@ -27,7 +27,7 @@ func asks(pattern string) *regexp.Regexp { return regexp.MustCompile(please + `(
 // address matches what the verbs take as an address.
 const address = `((?:~/|hm://|https?://|ipfs://|thread:|run:|activity:|attachment:)\S*)`
 
-// scenes are tried in order; the first whose pattern matches plays.
+// scenes makes the list that is tried in order; the first whose pattern matches plays.
 func scenes() []scene {
 	return []scene{
 		{pattern: asks(`(?:what|anything)\b.*\b(?:remember|recall|know about me|in (?:your )?memory|notes?)\b.*|(?:show|list|read)?\s*(?:me\s+)?(?:your |my |the )?(?:memory|memories|notes)`),
@@ -71,7 +71,7 @@ func respond(t turn) reply {
 	if t.has("return_result") {
 		return playDeliver(t)
 	}
-	for _, s := range scenes() {
+	for _, s := range t.scenes {
 		args := s.match(t.text)
 		if args == nil {
 			continue
@@ -107,7 +107,7 @@ const endings = ".,;:!?… \n\t"
 // suggestions are the scenes that can be played now.
 func suggestions(t turn) []scene {
 	var out []scene
-	for _, s := range scenes() {
+	for _, s := range t.scenes {
 		if s.try != "" && t.has(s.needs...) {
 			out = append(out, s)
 		}

@@ -10,6 +10,8 @@ import (
 type turn struct {
 	text    string
 	offered map[string]model.ToolSpec
+	// scenes are all that the tutor knows, in the order in which they are tried.
+	scenes []scene
 	// rounds are the answers with calls since text, oldest first.
 	rounds []round
 	// callsSoFar counts the calls of the whole conversation.

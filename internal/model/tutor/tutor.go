@@ -35,10 +35,13 @@ type Config struct {
 	Pace time.Duration
 }
 
-type tutor struct{ cfg Config }
+type tutor struct {
+	cfg    Config
+	scenes []scene
+}
 
 // New returns the tutor as a provider.
-func New(cfg Config) model.Provider { return &tutor{cfg: cfg} }
+func New(cfg Config) model.Provider { return &tutor{cfg: cfg, scenes: scenes()} }
 
 // Dialect implements model.Provider.
 func (*tutor) Dialect() model.Dialect { return model.TutorDialect }
@@ -52,6 +55,7 @@ func (*tutor) Models(context.Context) ([]model.ModelRef, error) {
 func (t *tutor) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
 		now := readTurn(req)
+		now.scenes = t.scenes
 		reply := respond(now)
 		for _, word := range words(reply.say) {
 			if err := t.pause(ctx); err != nil {
