@@ -80,14 +80,22 @@ func (q *Queue) claimLane(tx store.Tx, lane Lane, n int) ([]Run, error) {
 // too often is failed: it probably kills the process that executes it. Every run has its own transaction, so that one that
 // cannot be recovered does not keep the others.
 func (q *Queue) recover(ctx context.Context, all bool) error {
+	gone, err := q.goneOwners(ctx)
+	if err != nil {
+		return err
+	}
 	var dead []string
 	condition := func(now int64) (string, []any) {
 		if all {
 			return `lease_owner IS NOT NULL`, nil
 		}
-		return `lease_owner IS NOT NULL AND lease_expires_at <= ?`, []any{now}
+		where, args := `lease_owner IS NOT NULL AND (lease_expires_at <= ?`, []any{now}
+		for _, owner := range gone {
+			where, args = where+` OR lease_owner = ?`, append(args, owner)
+		}
+		return where + `)`, args
 	}
-	err := q.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
+	err = q.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
 		where, args := condition(tx.Now())
 		dead, err = texts(tx, `SELECT id FROM runs WHERE `+where+` ORDER BY created_at, id`, args...)
 		return err
@@ -113,6 +121,31 @@ func (q *Queue) recover(ctx context.Context, all bool) error {
 		}))
 	}
 	return errors.Join(failed...)
+}
+
+// goneOwners are the owners of leases of which it is certain that they will not come back: their leases need not run out.
+func (q *Queue) goneOwners(ctx context.Context) ([]string, error) {
+	if q.opts.Gone == nil {
+		return nil, nil
+	}
+	var owners, gone []string
+	err := q.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
+		owners, err = texts(tx, `SELECT DISTINCT lease_owner FROM runs WHERE lease_owner IS NOT NULL AND lease_owner <> ?`, q.opts.Owner)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list owners of leases: %w", err)
+	}
+	for _, owner := range owners {
+		dead, err := q.opts.Gone(ctx, owner)
+		if err != nil {
+			return nil, err
+		}
+		if dead {
+			gone = append(gone, owner)
+		}
+	}
+	return gone, nil
 }
 
 func (q *Queue) takeOver(tx store.Tx, r *Run, now int64) error {

@@ -53,6 +53,9 @@ type Options struct {
 	Owner string
 	// Exclusive says that no other process works on the database (SQLite): leases of other owners are dead at start.
 	Exclusive bool
+	// Gone tells whether the process behind another owner is certainly dead, so that its leases are taken over before they
+	// run out. Nil waits for them to run out.
+	Gone func(ctx context.Context, owner string) (bool, error)
 	// Sweep is how often the queue looks for work and dead leases that no hint announced; 2 s when zero.
 	Sweep time.Duration
 	// Jitter returns a random wait below its argument; math/rand when nil.

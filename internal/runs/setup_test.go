@@ -309,3 +309,13 @@ func (w *world) ended(t *testing.T, runID string, processes ...*process) {
 	}
 	<-over
 }
+
+// nextOf is the next execution of a run that must be the next to begin.
+func (p *process) nextOf(t *testing.T, runID string) *execution {
+	t.Helper()
+	e := p.next(t)
+	if e.Run().ID != runID {
+		t.Fatalf("%s began, want %s", e.Run().ID, runID)
+	}
+	return e
+}
