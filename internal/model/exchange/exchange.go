@@ -4,7 +4,8 @@
 // It promises that an error text never holds the key, even when the provider echoes it; that a canceled context is told
 // apart from a connection that broke; and that error bodies are read with a bound. It knows nothing of dialects.
 //
-// exchange is part of tier 3. The adapters under internal/model call it; it calls nothing but the client it was given.
+// exchange is part of tier 3. The adapters under internal/model call it; it calls the client it was given and
+// the words that egress has for a failed connection.
 package exchange
 
 import (
@@ -15,10 +16,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loam-agents/loam/internal/egress"
+	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/model"
 )
 
@@ -152,15 +154,20 @@ func (c *Client) canceled(ctx context.Context) *model.Error {
 	return &model.Error{Kind: model.ErrCanceled, Message: c.label + " request was canceled", Err: context.Cause(ctx)}
 }
 
+// unreachable tells three failures apart: the caller has left, our own rules refuse the address (which trying again does not
+// change), and the service does not answer. The texts are those of egress, which name a host and nothing internal.
 func (c *Client) unreachable(ctx context.Context, err error) *model.Error {
 	if ctx.Err() != nil {
 		return c.canceled(ctx)
 	}
-	cause := err
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		cause = u.Err
+	cleaned := egress.Clean(err)
+	out := &model.Error{Kind: model.ErrUnreachable, Err: cleaned}
+	switch fault.CodeOf(cleaned) {
+	case fault.PermissionDenied, fault.ValidationFailed:
+		out.Kind = model.ErrBadRequest
 	}
-	return &model.Error{Kind: model.ErrUnreachable, Message: fmt.Sprintf("%s cannot be reached: %s", c.label, c.Scrub(cause.Error())), Err: cause}
+	out.Message = fmt.Sprintf("%s cannot be reached: %s", c.label, c.Scrub(cleaned.Error()))
+	return out
 }
 
 // Scrub makes a foreign text fit for a message: one line, bounded, without the key.

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loam-agents/loam/internal/egress"
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/model/exchange"
 )
@@ -64,6 +65,21 @@ func TestRetryAfterIsReadInEveryFormAndBounded(t *testing.T) {
 		if e, ok := model.AsError(err); !ok || e.RetryAfter != tt.want {
 			t.Errorf("%v: %v, want %v", tt.header, e.RetryAfter, tt.want)
 		}
+	}
+}
+
+func TestAnAddressThatEgressRefusesIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(nil)
+	defer s.Close()
+	e, err := egress.New(egress.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = exchange.New(e.Agent(), "Acme", key, nil).Post(t.Context(), s.URL+"/secret-path", http.Header{}, nil)
+	failed, ok := model.AsError(err)
+	if !ok || failed.Kind != model.ErrBadRequest || failed.Retryable() || strings.Contains(failed.Message, "secret-path") {
+		t.Errorf("got %v", err)
 	}
 }
 
