@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -146,7 +148,8 @@ func (s *Server) assemble() error {
 		Logger: cfg.Logger, Point: point,
 	})
 	s.queue = runs.New(runs.Options{
-		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers, Owner: cfg.IDs(),
+		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers,
+		Owner: fmt.Sprintf("%d.%s", s.store.Epoch(), cfg.IDs()), Gone: s.ownerGone,
 		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.notify.RunChanged},
 		Executors: map[string]runs.Executor{runs.KindAgent: turns},
 	})
@@ -176,6 +179,17 @@ func (s *Server) surface() (*verbs.Set, error) {
 	)
 	set, err := verbs.NewSet(verbs.NewRead(router), verbs.NewWrite(router), verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log))
 	return set, err
+}
+
+// ownerGone tells whether the process that an owner of leases names (its store epoch stands before the dot) is dead.
+func (s *Server) ownerGone(ctx context.Context, owner string) (bool, error) {
+	text, _, _ := strings.Cut(owner, ".")
+	epoch, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return false, nil
+	}
+	alive, err := s.store.Alive(ctx, epoch)
+	return !alive, err
 }
 
 // documents adapts the verbs to what ~/tools lists.
