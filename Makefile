@@ -42,7 +42,7 @@ run: ## build and start the server (ARGS='--listen …' passes flags)
 	@go version
 	@echo "loam: building; the first time takes a few minutes and fetches the libraries …"
 	@$(MAKE) --no-print-directory build
-	@echo "loam: starting with data in ./loam-data; the first start prints a link to sign in. Ctrl-C ends it."
+	@echo "loam: starting with data in ./loam-data; talk to it with bin/loam chat in another terminal. Ctrl-C ends it."
 	@exec bin/loam serve $(ARGS)
 
 build: ## build bin/loam

@@ -145,10 +145,6 @@ func says(role, text string) sessionlog.Entry {
 	return sessionlog.Entry{Payload: wire.MessageEvent{Type: sessionlog.TypeMessage, Role: role, Content: text}}
 }
 
-func system(text string) sessionlog.Entry {
-	return sessionlog.Entry{Payload: wire.MessageEvent{Type: sessionlog.TypeMessage, Role: "user", Content: text, Actor: "system"}}
-}
-
 func wantCode(t testing.TB, err error, code fault.Code, text string) {
 	t.Helper()
 	if fault.CodeOf(err) != code || err.Error() != text {
