@@ -272,15 +272,16 @@ type MemoryEntry struct {
 	EntryCount int64  `json:"entryCount,omitempty"`
 }
 
-// MemoryFile is a file of an agent's memory with its bytes: Content when Encoding is utf8, Data when it is binary.
+// MemoryFile is a file of an agent's memory with its bytes: Content, which may be empty, when Encoding is utf8, and Data when it
+// is binary.
 type MemoryFile struct {
-	Path      string `json:"path"`
-	Size      int64  `json:"size"`
-	UpdatedAt int64  `json:"updatedAt"`
-	MimeType  string `json:"mimeType,omitempty"`
-	Encoding  string `json:"encoding"`
-	Content   string `json:"content,omitempty"`
-	Data      []byte `json:"data,omitempty"`
+	Path      string  `json:"path"`
+	Size      int64   `json:"size"`
+	UpdatedAt int64   `json:"updatedAt"`
+	MimeType  string  `json:"mimeType,omitempty"`
+	Encoding  string  `json:"encoding"`
+	Content   *string `json:"content,omitempty"`
+	Data      []byte  `json:"data,omitempty"`
 }
 
 // AttachmentInfo is a file of a session; its id is the SHA-256 of its bytes.

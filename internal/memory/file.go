@@ -54,7 +54,8 @@ func Load(ctx context.Context, blobs Blobs, f File) (wire.MemoryFile, error) {
 		Path: f.Path, Size: f.Size, UpdatedAt: f.UpdatedAt, MimeType: f.MimeType, Encoding: f.Encoding,
 	}
 	if f.Encoding == UTF8 {
-		out.Content = string(raw)
+		text := string(raw)
+		out.Content = &text
 	} else {
 		out.Data = raw
 	}

@@ -102,7 +102,7 @@ func TestAFileComesBackAsItWasWritten(t *testing.T) {
 			}
 			file := wire.MemoryFile{Path: path, Size: want.Size, UpdatedAt: 7, MimeType: mime, Encoding: c.encoding}
 			if c.encoding == memory.UTF8 {
-				file.Content = c.content
+				file.Content = &c.content
 			} else {
 				file.Data = []byte(c.content)
 			}

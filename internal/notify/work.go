@@ -36,6 +36,9 @@ func (n *Notifier) work(ctx context.Context) {
 		n.mu.Unlock()
 		now := n.opts.Clock.Now()
 		for _, c := range batch {
+			if c.Reason == sessionlog.ReasonDeleted {
+				delete(paces, c.Session)
+			}
 			if c.Reason != sessionlog.ReasonEvent {
 				n.publish(ctx, c)
 				continue

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"strings"
 
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
@@ -29,7 +30,8 @@ func uploadAttachment(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	mime := ""
-	if req.MimeType != nil {
+	// Browsers give files of unknown types an empty one.
+	if req.MimeType != nil && strings.TrimSpace(*req.MimeType) != "" {
 		if mime, err = bounded("Attachment type", *req.MimeType); err != nil {
 			return Result{}, err
 		}

@@ -3,6 +3,9 @@ package operation
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/loam-agents/loam/dagcbor"
@@ -36,13 +39,10 @@ func (c *Call) admit(ctx context.Context) error {
 
 // replayed answers a mutation whose very bytes were answered before.
 func (c *Call) replayed(ctx context.Context) (Result, bool, error) {
-	if c.Caller.Nonce == "" {
-		return Result{}, false, nil
-	}
 	var body []byte
 	var known bool
 	err := c.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
-		body, known, err = nonce.Lookup(tx, c.Caller.Nonce)
+		body, known, err = c.recorded(tx)
 		return err
 	})
 	if err != nil || !known {
@@ -50,6 +50,14 @@ func (c *Call) replayed(ctx context.Context) (Result, bool, error) {
 	}
 	out, err := c.repeat(ctx, body)
 	return out, true, err
+}
+
+// recorded is the record of these very bytes, if they were carried out.
+func (c *Call) recorded(tx store.Tx) (body []byte, known bool, err error) {
+	if c.Caller.Nonce == "" {
+		return nil, false, nil
+	}
+	return nonce.Lookup(tx, c.Caller.Nonce)
 }
 
 // repeat answers with what was recorded. A turn is recorded by its run, so that a repetition waits for the same end.
@@ -78,34 +86,13 @@ func (c *Call) commit(ctx context.Context, o once, fn func(tx store.Tx) (any, er
 	}
 	var out Result
 	var again []byte
-	err = c.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
-		out, again = Result{}, nil
-		now := clock.Millis(c.opts.Clock)
-		if err := account.Ensure(tx, c.Caller.Account, now); err != nil {
+	err = c.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) (err error) {
+		out = Result{}
+		if again, err = c.before(tx, key, request); err != nil || again != nil {
 			return err
 		}
-		if request != nil {
-			body, found, err := idempotency.Lookup(tx, key, request)
-			if err != nil || found {
-				again = body
-				return err
-			}
-		}
-		value, err := fn(tx)
-		if err != nil {
-			return err
-		}
-		body, err := encodeRecord(c.op.Response, value)
-		if err != nil {
-			return err
-		}
-		out = Result{Value: value}
-		if request != nil {
-			if err := idempotency.Record(tx, key, request, body, now); err != nil {
-				return err
-			}
-		}
-		return c.recordNonce(tx, body)
+		out, err = c.effect(tx, key, request, fn)
+		return err
 	})
 	switch {
 	case errors.Is(err, nonce.ErrSeen):
@@ -117,6 +104,38 @@ func (c *Call) commit(ctx context.Context, o once, fn func(tx store.Tx) (any, er
 		return c.repeat(ctx, again)
 	}
 	return out, nil
+}
+
+// before is the record of a request that was carried out already. It looks inside the transaction, since the same bytes may
+// have been in flight: what they did is no reason to refuse them now.
+func (c *Call) before(tx store.Tx, key idempotency.Key, request []byte) ([]byte, error) {
+	if body, found, err := c.recorded(tx); err != nil || found || request == nil {
+		return body, err
+	}
+	body, _, err := idempotency.Lookup(tx, key, request)
+	return body, err
+}
+
+// effect carries out fn and records its answer.
+func (c *Call) effect(tx store.Tx, key idempotency.Key, request []byte, fn func(tx store.Tx) (any, error)) (Result, error) {
+	now := clock.Millis(c.opts.Clock)
+	if err := account.Ensure(tx, c.Caller.Account, now); err != nil {
+		return Result{}, err
+	}
+	value, err := fn(tx)
+	if err != nil {
+		return Result{}, err
+	}
+	body, err := encodeRecord(c.op.Response, value)
+	if err != nil {
+		return Result{}, err
+	}
+	if request != nil {
+		if err := idempotency.Record(tx, key, request, body, now); err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{Value: value}, c.recordNonce(tx, body)
 }
 
 func (c *Call) recordNonce(tx store.Tx, body []byte) error {
@@ -143,18 +162,60 @@ func (c *Call) key(o once) (idempotency.Key, []byte, error) {
 // bind reads the request's fields into a struct. A value of the wrong kind is an error that names the field; text that must
 // be there is reported as missing.
 func (c *Call) bind(into any) error {
+	if path := withNUL(c.fields, ""); path != "" {
+		return fault.Invalid("%s must not contain a NUL character", path).With("field", path)
+	}
 	raw, err := dagcbor.Marshal(c.fields)
 	if err != nil {
-		return fault.Invalid("The request cannot be read: %v", err)
+		return fault.Wrap(err, fault.ValidationFailed, "The request cannot be read")
 	}
 	err = dagcbor.Unmarshal(raw, into)
 	if t, ok := errors.AsType[*dagcbor.TypeError](err); ok {
-		if t.Want == "text" && !strings.ContainsAny(t.Path, ".[") {
+		switch top := !strings.ContainsAny(t.Path, ".["); {
+		case t.Path == "afterSeq":
+			return fault.Invalid("%s", wire.MsgAfterSeq).With("field", t.Path)
+		case top && t.Want == "text":
 			return fault.Invalid("%s", wire.MsgRequired(label(t.Path))).With("field", t.Path)
 		}
 		return fault.Invalid("%s must be %s, not %s", t.Path, t.Want, t.Got).With("field", t.Path)
 	}
-	return err
+	if err != nil {
+		return fault.Wrap(err, fault.ValidationFailed, "The request cannot be read")
+	}
+	return nil
+}
+
+// freeText are the fields that may hold any text: what people say, and the content of files.
+const freeText = "content"
+
+// withNUL finds text with a NUL character, which PostgreSQL cannot keep, and returns its path; empty when there is none.
+func withNUL(v any, path string) string {
+	switch v := v.(type) {
+	case string:
+		if strings.ContainsRune(v, 0) {
+			return path
+		}
+	case []any:
+		for i, e := range v {
+			if found := withNUL(e, fmt.Sprintf("%s[%d]", path, i)); found != "" {
+				return found
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			below := strings.TrimPrefix(path+"."+k, ".")
+			if strings.ContainsRune(k, 0) {
+				return strings.TrimPrefix(path+".*", ".")
+			}
+			if below == freeText {
+				continue
+			}
+			if found := withNUL(v[k], below); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
 }
 
 // maxText bounds names, ids and titles in bytes (spec §3.0).
@@ -170,27 +231,29 @@ func boundedTo(name, value string, limit int) (string, error) {
 		return "", fault.Invalid("%s", wire.MsgRequired(name))
 	case len(value) > limit:
 		return "", fault.Invalid("%s", wire.MsgTooLarge(name)).With("limit", limit)
+	case strings.ContainsRune(value, 0):
+		return "", fault.Invalid("%s must not contain a NUL character", name)
 	}
 	return value, nil
 }
 
-// label is the wire's label of a field.
+// label is the wire's label of a field: "clientRequestId" is "Client request ID".
 func label(field string) string {
-	switch field {
-	case "agentId":
-		return "Agent ID"
-	case "sessionId":
-		return "Session ID"
-	case "runId":
-		return "Run ID"
-	case "attachmentId":
-		return "Attachment ID"
-	case "clientRequestId":
-		return "Client request ID"
-	case "clientMessageId":
-		return "Client message ID"
+	var words []string
+	start := 0
+	for i := 1; i <= len(field); i++ {
+		if i == len(field) || field[i] >= 'A' && field[i] <= 'Z' {
+			words = append(words, strings.ToLower(field[start:i]))
+			start = i
+		}
 	}
-	return strings.ToUpper(field[:1]) + field[1:]
+	for i, w := range words {
+		if w == "id" {
+			words[i] = "ID"
+		}
+	}
+	text := strings.Join(words, " ")
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // access is what an agent-scoped call may work with.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"github.com/loam-agents/loam/dagcbor"
 	"github.com/loam-agents/loam/internal/engine"
@@ -26,6 +27,7 @@ func messageOperations() []Operation {
 // Limits of a message (spec §3.0).
 const (
 	maxMessageBytes   = 64 << 10
+	maxBlocksBytes    = 1 << 20
 	maxContextLines   = 64
 	maxContextBytes   = 2 << 10
 	maxMessageFiles   = 16
@@ -41,35 +43,38 @@ type content struct {
 }
 
 type textPart struct {
-	Text            string          `json:"text"`
-	Blocks          json.RawMessage `json:"blocks"`
-	ClientMessageID string          `json:"clientMessageId"`
+	Text            string
+	Blocks          json.RawMessage
+	ClientMessageID string
 }
 
 func parseContent(parts []json.RawMessage) (content, error) {
 	var out content
 	size := 0
 	for i, raw := range parts {
-		var head struct {
-			Type  string
-			ID    string
-			Lines []string
-		}
+		var head struct{ Type string }
 		if err := json.Unmarshal(raw, &head); err != nil {
 			return content{}, fault.Invalid("content[%d] is not a message part", i)
 		}
 		switch head.Type {
 		case "text":
-			var p textPart
-			if err := json.Unmarshal(raw, &p); err != nil || strings.TrimSpace(p.Text) == "" {
-				return content{}, fault.Invalid("%s", wire.MsgRequired("Message text"))
+			p, err := parseText(raw, i)
+			if err != nil {
+				return content{}, err
 			}
 			size += len(p.Text) + min(len(out.texts), 1)
 			out.texts = append(out.texts, p)
 		case "context":
-			out.lines = append(out.lines, head.Lines...)
+			var p struct{ Lines []string }
+			if err := json.Unmarshal(raw, &p); err != nil {
+				return content{}, fault.Invalid("content[%d].lines must be a list of texts", i)
+			}
+			out.lines = append(out.lines, p.Lines...)
 		case "attachment":
-			id, err := bounded("Attachment ID", head.ID)
+			var p struct{ ID string }
+			// What is not text is no id, as an absent one.
+			_ = json.Unmarshal(raw, &p)
+			id, err := bounded("Attachment ID", p.ID)
 			if err != nil {
 				return content{}, err
 			}
@@ -79,6 +84,37 @@ func parseContent(parts []json.RawMessage) (content, error) {
 		}
 	}
 	return out, out.check(size)
+}
+
+// parseText reads the i-th part. Its blocks are the client's own rendering of the text; they are kept as they are.
+func parseText(raw json.RawMessage, i int) (p textPart, err error) {
+	var in struct {
+		Text            any
+		Blocks          json.RawMessage
+		ClientMessageID any
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return p, fault.Invalid("content[%d] is not a message part", i)
+	}
+	if p.Text, _ = in.Text.(string); strings.TrimSpace(p.Text) == "" {
+		return p, fault.Invalid("%s", wire.MsgRequired("Message text"))
+	}
+	if in.ClientMessageID != nil {
+		id, _ := in.ClientMessageID.(string)
+		if p.ClientMessageID, err = bounded("Client message ID", id); err != nil {
+			return p, err
+		}
+	}
+	switch {
+	case len(in.Blocks) == 0 || string(in.Blocks) == "null":
+	case in.Blocks[0] != '[':
+		return p, fault.Invalid("content[%d].blocks must be a list", i)
+	case len(in.Blocks) > maxBlocksBytes:
+		return p, fault.Invalid("%s", wire.MsgTooLarge("Message blocks")).With("limit", maxBlocksBytes)
+	default:
+		p.Blocks = in.Blocks
+	}
+	return p, nil
 }
 
 func (m *content) check(size int) error {
@@ -166,6 +202,15 @@ func (c *Call) userEvents(tx store.Tx, sessionID string, m *content, clientMessa
 // runTitle is the first line of what a turn was started with.
 func runTitle(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, line)
+	if strings.TrimSpace(line) == "" {
+		return "Message"
+	}
 	if r := []rune(line); len(r) > maxRunTitleLength {
 		return string(r[:maxRunTitleLength-1]) + "…"
 	}
@@ -240,11 +285,7 @@ func parsePending(body []byte) (pending, bool) {
 		Name string `json:"_"`
 		pending
 	}
-	var fields map[string]any
-	if dagcbor.Unmarshal(body, &fields) != nil || fields["_"] != pendingName {
-		return pending{}, false
-	}
-	if err := dagcbor.Unmarshal(body, &p.pending); err != nil {
+	if err := dagcbor.Unmarshal(body, &p); err != nil || p.Name != pendingName {
 		return pending{}, false
 	}
 	return p.pending, true

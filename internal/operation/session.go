@@ -49,6 +49,9 @@ func createSession(ctx context.Context, c *Call) (Result, error) {
 	if req.Title != nil {
 		request["title"] = title
 	}
+	if req.ModelOverride != nil {
+		request["modelOverride"] = c.fields["modelOverride"]
+	}
 	same := once{id: req.ClientRequestID, label: "Client request ID", request: request}
 	return c.commit(ctx, same, func(tx store.Tx) (any, error) {
 		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
@@ -225,7 +228,7 @@ func sessionQuery(req *wire.ListSessionsRequest) (q sessionlog.Query, err error)
 		}
 	}
 	q.TopLevel = req.IncludeChildren != nil && !*req.IncludeChildren
-	if len(req.Cursor) > 0 {
+	if len(req.Cursor) > 0 && string(req.Cursor) != "null" {
 		var cursor *wire.SessionListCursor
 		if json.Unmarshal(req.Cursor, &cursor) != nil || cursor == nil || cursor.UpdatedBefore <= 0 || cursor.IDBefore == "" {
 			return q, fault.Invalid("Session cursor must be an object")

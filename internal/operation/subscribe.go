@@ -30,7 +30,7 @@ func (s *Service) Topic(ctx context.Context, caller Caller, key string) (topic s
 
 func (c *Call) topic(tx store.Tx, key string) (string, error) {
 	kind, rest, ok := strings.Cut(key, "/")
-	if !ok || rest == "" || len(rest) > maxText {
+	if !ok || rest == "" || len(rest) > maxText || strings.ContainsRune(rest, 0) {
 		return "", fault.New(fault.PermissionDenied, wire.MsgKeyNotAuthorized)
 	}
 	switch kind + "/" {
@@ -77,6 +77,16 @@ func (s *Service) Snapshot(ctx context.Context, caller Caller, key string) ([]wi
 		return err
 	})
 	return out, err
+}
+
+// LastSeq is the seq of the newest event of a session that Topic has admitted, zero when there is none.
+func (s *Service) LastSeq(ctx context.Context, sessionID string) (last int64, err error) {
+	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
+		session, err := sessionlog.Get(tx, sessionID)
+		last = session.LastSeq
+		return err
+	})
+	return last, err
 }
 
 // EventsAfter is a page of a session's events for a subscription that Topic has admitted.

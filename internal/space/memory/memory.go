@@ -125,10 +125,10 @@ func fileResult(f wire.MemoryFile) space.Result {
 	if f.MimeType != "" {
 		out["mimeType"] = f.MimeType
 	}
-	if f.Encoding != files.UTF8 {
+	if f.Content == nil {
 		return out
 	}
-	content := f.Content
+	content := *f.Content
 	if len(content) > MaxRead {
 		content = strings.ToValidUTF8(content[:MaxRead], "")
 		out["truncated"] = true

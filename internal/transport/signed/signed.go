@@ -11,10 +11,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loam-agents/loam/internal/bus"
@@ -41,6 +45,8 @@ type Options struct {
 	Version map[string]any
 	// MaxBody bounds a request's body in bytes; DefaultMaxBody when zero.
 	MaxBody int64
+	// MinProtocol is the oldest version that is admitted; wire.MinClientProtocol when zero.
+	MinProtocol int
 }
 
 // Server is an http.Handler. Close ends its sockets.
@@ -54,6 +60,9 @@ type Server struct {
 func New(opts Options) *Server {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = DefaultMaxBody
+	}
+	if opts.MinProtocol <= 0 {
+		opts.MinProtocol = wire.MinClientProtocol
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -72,12 +81,15 @@ func New(opts Options) *Server {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set(wire.ProtocolHeader, protocolText)
+	w.Header().Set(wire.ProtocolHeader, strconv.Itoa(wire.ProtocolNumber))
 	w.Header().Set("Access-Control-Expose-Headers", wire.ProtocolHeader)
+	if r.URL.Path != path.Clean(r.URL.Path) {
+		// The mux would redirect; an action that is sent again is another request, and the protocol knows no redirects.
+		notFound(w, r)
+		return
+	}
 	s.mux.ServeHTTP(w, r)
 }
-
-const protocolText = "2"
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -124,9 +136,16 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) act(r *http.Request, requestID string, log *slog.Logger) ([]byte, int, error) {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || media != wire.MediaType {
+func (s *Server) act(r *http.Request, requestID string, log *slog.Logger) (body []byte, status int, err error) {
+	// A browser only sees an answer that carries the CORS headers, so that even a defect gets one.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	// Whatever follows the first semicolon is not looked at (spec §1.2).
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(media), wire.MediaType) {
 		return nil, 0, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusUnsupportedMediaType, Message: wire.MsgContentType}
 	}
 	raw, err := s.body(r)
@@ -146,19 +165,26 @@ func (s *Server) act(r *http.Request, requestID string, log *slog.Logger) ([]byt
 	if err != nil {
 		return nil, 0, err
 	}
-	body, err := op.Encode(result)
+	body, err = op.Encode(result)
 	return body, http.StatusOK, err
 }
 
 func (s *Server) body(r *http.Request) ([]byte, error) {
+	if r.ContentLength > s.opts.MaxBody {
+		return nil, s.tooLarge()
+	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, s.opts.MaxBody+1))
 	if err != nil {
 		return nil, fault.Invalid("The request could not be read to its end")
 	}
 	if int64(len(raw)) > s.opts.MaxBody {
-		return nil, fault.New(fault.TooLarge, "Request is too large: at most %d bytes", s.opts.MaxBody).With("limit", s.opts.MaxBody)
+		return nil, s.tooLarge()
 	}
 	return raw, nil
+}
+
+func (s *Server) tooLarge() error {
+	return fault.New(fault.TooLarge, "Request is too large: at most %d bytes", s.opts.MaxBody).With("limit", s.opts.MaxBody)
 }
 
 // authenticate verifies an envelope and that its signer may act for its account.
@@ -167,7 +193,7 @@ func (s *Server) authenticate(raw []byte) (*wire.Envelope, error) {
 	if err != nil {
 		return nil, authFault(err)
 	}
-	if wire.DeclaredProtocol(fields) < wire.MinClientProtocol {
+	if wire.DeclaredProtocol(fields) < s.opts.MinProtocol {
 		return nil, &fault.Error{
 			Code: codeProtocolTooOld, HTTPStatus: http.StatusUpgradeRequired, Message: wire.MsgProtocolTooOld,
 		}

@@ -2,8 +2,10 @@ package signed
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,6 +25,8 @@ const (
 	maxFrame = 256 << 10
 	// MaxSubscriptions bounds the keys of one socket.
 	MaxSubscriptions = 256
+	// maxJobs is how many answers may wait for the writer before the reader waits too.
+	maxJobs = 64
 	// CloseTooSlow is the close code for a consumer that cannot keep up: it reconnects and resumes from its last seq.
 	CloseTooSlow = websocket.StatusCode(4008)
 )
@@ -74,21 +78,20 @@ func (s *sockets) closeAll(ctx context.Context) {
 	}
 }
 
-// socket is one connection. One goroutine reads subscriptions, one writes frames; both end with ctx.
+// socket is one connection. One goroutine reads subscriptions, one writes frames; both end with stop.
 type socket struct {
 	server *Server
 	conn   *websocket.Conn
 	sub    *bus.Subscription
-	cancel context.CancelFunc
 
+	// stop is closed when the connection is to end, with code and reason.
+	stop    chan struct{}
 	closing sync.Once
 	code    websocket.StatusCode
 	reason  string
 
 	// jobs are what the reader asks the writer to send: answers to subscriptions, and errors.
-	mu   sync.Mutex
-	jobs []job
-	wake chan struct{}
+	jobs chan job
 
 	// account and keys belong to the reader.
 	account string
@@ -98,8 +101,10 @@ type socket struct {
 }
 
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
-	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		http.Error(w, wire.MsgUpgradeFailed, http.StatusBadRequest)
+	if !upgradable(r) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, wire.MsgUpgradeFailed)
 		return
 	}
 	// The signature is the authentication, and nothing ambient is used: any origin may connect.
@@ -110,12 +115,13 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	}
 	conn.SetReadLimit(maxFrame)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
 	c := &socket{
-		server: s, conn: conn, sub: s.opts.Bus.Subscribe(), cancel: cancel, wake: make(chan struct{}, 1), keys: map[string]bool{},
-		sent: map[string]int64{}, code: websocket.StatusNormalClosure,
+		server: s, conn: conn, sub: s.opts.Bus.Subscribe(), stop: make(chan struct{}), jobs: make(chan job, maxJobs),
+		keys: map[string]bool{}, sent: map[string]int64{}, code: websocket.StatusNormalClosure,
 	}
+	defer c.sub.Close()
 	if !s.sockets.add(c) {
-		cancel()
 		_ = conn.Close(websocket.StatusGoingAway, wire.MsgShuttingDown)
 		return
 	}
@@ -125,23 +131,52 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	s.opts.Logger.Debug("[agents/ws] close", "code", int(c.code))
 }
 
+// upgradable tells whether a request asks for a WebSocket of the one version that there is.
+func upgradable(r *http.Request) bool {
+	return r.ProtoAtLeast(1, 1) && hasToken(r.Header, "Upgrade", "websocket") && hasToken(r.Header, "Connection", "upgrade") &&
+		r.Header.Get("Sec-WebSocket-Version") == "13" && validKey(r.Header.Values("Sec-WebSocket-Key"))
+}
+
+func hasToken(h http.Header, name, token string) bool {
+	for _, value := range h.Values(name) {
+		for t := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(t), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func validKey(keys []string) bool {
+	const size = 16
+	if len(keys) != 1 {
+		return false
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(keys[0]))
+	return err == nil && len(key) == size
+}
+
+// run works until the peer goes away or end is called. Ending a context in the middle of a read or a write would tear the
+// connection without a close frame; so the reader is left to see the connection close.
 func (c *socket) run(ctx context.Context) {
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		defer c.cancel()
 		c.read(ctx)
+		c.end(websocket.StatusNormalClosure, "")
 	})
 	c.write(ctx)
-	c.cancel()
-	c.sub.Close()
+	c.end(websocket.StatusNormalClosure, "")
 	_ = c.conn.Close(c.code, c.reason)
 	reader.Wait()
 }
 
-// end closes the connection with a code; the first reason wins.
+// end has the writer close the connection with a code; the first reason wins.
 func (c *socket) end(code websocket.StatusCode, reason string) {
-	c.closing.Do(func() { c.code, c.reason = code, reason })
-	c.cancel()
+	c.closing.Do(func() {
+		c.code, c.reason = code, reason
+		close(c.stop)
+	})
 }
 
 func (c *socket) read(ctx context.Context) {
@@ -151,19 +186,21 @@ func (c *socket) read(ctx context.Context) {
 			return
 		}
 		if kind == websocket.MessageText {
-			if data, err = wire.DecodeTextFrame(data); err != nil {
-				c.fail(authFault(err))
-				continue
-			}
+			data, err = wire.DecodeTextFrame(data)
 		}
-		if err := c.subscribe(ctx, data); err != nil {
-			c.fail(err)
+		if err != nil {
+			err = authFault(err)
+		} else {
+			err = c.subscribe(ctx, data)
+		}
+		if err != nil {
+			c.enqueue(func(ctx context.Context) error { return c.fail(ctx, err) })
 		}
 	}
 }
 
 // fail reports an error on the socket, which stays open with the subscriptions it has.
-func (c *socket) fail(err error) {
+func (c *socket) fail(ctx context.Context, err error) error {
 	f := fault.From(err)
 	if f.Code == fault.Internal {
 		c.server.opts.Logger.Error("subscribe", "error", err)
@@ -172,19 +209,17 @@ func (c *socket) fail(err error) {
 	if f.Code == codeProtocolTooOld {
 		frame.Code = wire.CodeProtocolTooOld
 	}
-	c.enqueue(func(ctx context.Context) error { return c.frame(ctx, frame) })
+	return c.frame(ctx, frame)
 }
 
 // job is something that the writer sends.
 type job func(ctx context.Context) error
 
+// enqueue hands a job to the writer. It waits while the writer is behind, so that a peer that only sends cannot fill memory.
 func (c *socket) enqueue(j job) {
-	c.mu.Lock()
-	c.jobs = append(c.jobs, j)
-	c.mu.Unlock()
 	select {
-	case c.wake <- struct{}{}:
-	default:
+	case c.jobs <- j:
+	case <-c.stop:
 	}
 }
 
@@ -194,14 +229,19 @@ func (c *socket) write(ctx context.Context) {
 	err := c.frame(ctx, wire.Frame{Kind: wire.FrameConnected, ConnectedAt: clock.Millis(c.server.opts.Clock)})
 	for err == nil {
 		select {
-		case <-c.wake:
-			err = c.runJobs(ctx)
+		case <-c.stop:
+			return
+		default:
+		}
+		select {
+		case j := <-c.jobs:
+			err = j(ctx)
 		case <-c.sub.Ready():
 			var batch []*bus.Message
 			if batch, err = c.sub.Take(); err == nil {
 				err = c.writeLive(ctx, batch)
 			}
-		case <-ctx.Done():
+		case <-c.stop:
 			return
 		}
 	}
@@ -210,33 +250,40 @@ func (c *socket) write(ctx context.Context) {
 	}
 }
 
-func (c *socket) runJobs(ctx context.Context) error {
-	c.mu.Lock()
-	jobs := c.jobs
-	c.jobs = nil
-	c.mu.Unlock()
-	for _, j := range jobs {
-		if err := j(ctx); err != nil {
+// writeLive sends published frames. Durable events that a replay has already sent are left out, and so are the partials
+// before them, which would show their text once more. Transactions may announce themselves in another order than they
+// committed in: where a seq is missing, the log is read.
+func (c *socket) writeLive(ctx context.Context, batch []*bus.Message) error {
+	for i, m := range batch {
+		var err error
+		switch ev := m.Frame.Event; {
+		case ev == nil:
+			if m.Partial() && c.overtaken(m.Topic, batch[i+1:]) {
+				continue
+			}
+			err = c.send(ctx, m.JSON())
+		case ev.Seq <= c.sent[m.Topic]:
+		case ev.Seq > c.sent[m.Topic]+1:
+			err = c.writeEvents(ctx, ev.SessionID, c.sent[m.Topic])
+		default:
+			c.sent[m.Topic] = ev.Seq
+			err = c.send(ctx, m.JSON())
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeLive sends published frames, leaving out durable events that the replay has already sent.
-func (c *socket) writeLive(ctx context.Context, batch []*bus.Message) error {
-	for _, m := range batch {
-		if ev := m.Frame.Event; ev != nil {
-			if ev.Seq <= c.sent[m.Topic] {
-				continue
-			}
-			c.sent[m.Topic] = ev.Seq
-		}
-		if err := c.send(ctx, m.JSON()); err != nil {
-			return err
+// overtaken tells whether the next durable event of a topic was already sent.
+func (c *socket) overtaken(topic string, rest []*bus.Message) bool {
+	for _, m := range rest {
+		if m.Topic == topic && m.Frame.Event != nil {
+			return m.Frame.Event.Seq <= c.sent[topic]
 		}
 	}
-	return nil
+	return false
 }
 
 func (c *socket) frame(ctx context.Context, f wire.Frame) error {

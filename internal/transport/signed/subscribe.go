@@ -46,8 +46,7 @@ func (c *socket) begin(ctx context.Context, who operation.Caller, key, topic str
 	snapshot, err := c.server.opts.Operations.Snapshot(ctx, who, key)
 	if err != nil {
 		c.sub.Leave(topic)
-		c.fail(err)
-		return nil
+		return c.fail(ctx, err)
 	}
 	c.server.opts.Logger.Debug("[agents/ws] subscribed", "key", key, "account", who.Account)
 	first := []wire.Frame{{Kind: wire.FrameSubscribed, Key: key, AccountID: who.Account}}
@@ -56,10 +55,17 @@ func (c *socket) begin(ctx context.Context, who operation.Caller, key, topic str
 			return err
 		}
 	}
-	if session, ok := strings.CutPrefix(key, wire.KeySession); ok {
-		return c.writeEvents(ctx, session, after)
+	session, ok := strings.CutPrefix(key, wire.KeySession)
+	if !ok {
+		return nil
 	}
-	return nil
+	if last, err := c.server.opts.Operations.LastSeq(ctx, session); err != nil {
+		return err
+	} else if after > last {
+		// A cursor from before a restore would hide what is said from now on.
+		after = last
+	}
+	return c.writeEvents(ctx, session, after)
 }
 
 // subscription reads the fields of a Subscribe action.
@@ -74,6 +80,11 @@ func subscription(action map[string]any) (key string, after int64, err error) {
 	case int64:
 		after, err = operation.AfterSeq(&v)
 		return key, after, err
+	case float64:
+		// Some encoders write whole numbers as floats.
+		if after = int64(v); float64(after) == v && after >= 0 {
+			return key, after, nil
+		}
 	}
 	return "", 0, fault.Invalid(wire.MsgAfterSeq)
 }
