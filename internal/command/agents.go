@@ -1,0 +1,289 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/internal/command/exitcode"
+	"github.com/loam-agents/loam/wire"
+)
+
+type agentsCommand struct {
+	List   agentsList   `cmd:"" default:"withargs" help:"List agents."`
+	Show   agentsShow   `cmd:"" help:"Print an agent."`
+	Create agentsCreate `cmd:"" help:"Make an agent."`
+	Set    agentsSet    `cmd:"" help:"Change an agent."`
+	Delete agentsDelete `cmd:"" help:"Delete an agent with its conversations and memory."`
+}
+
+type agentsList struct {
+	connection
+	JSON bool `help:"Print JSON."`
+}
+
+// Run lists agents.
+func (c *agentsList) Run(ctx context.Context, a *app) error {
+	cl, err := c.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	agents, err := listAgents(ctx, cl)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(agents)
+	}
+	var rows [][]string
+	for _, agent := range agents {
+		d := agent.Definition
+		rows = append(rows, []string{agent.ID, d.Name, d.ModelProvider + "/" + d.Model, toolNames(d.Tools), agent.AccessRole, when(agent.UpdatedAt)})
+	}
+	return a.table("There are no agents. `loam agents create NAME` makes one.", []string{"AGENT", "NAME", "MODEL", "TOOLS", "ROLE", "UPDATED"}, rows)
+}
+
+func toolNames(tools *[]string) string {
+	switch {
+	case tools == nil:
+		return "all"
+	case len(*tools) == 0:
+		return "none"
+	}
+	return strings.Join(*tools, ",")
+}
+
+func listAgents(ctx context.Context, cl *client.Client) ([]wire.AgentInfo, error) {
+	reply, err := client.Call[wire.ListAgentsResponse](ctx, cl, "ListAgents", nil)
+	return reply.Agents, err
+}
+
+// findAgent takes a name or an id. Without one it is the agent that was made first.
+func findAgent(ctx context.Context, cl *client.Client, name string) (wire.AgentInfo, error) {
+	agents, err := listAgents(ctx, cl)
+	if err != nil {
+		return wire.AgentInfo{}, err
+	}
+	if len(agents) == 0 {
+		return wire.AgentInfo{}, errors.New("there are no agents; `loam agents create NAME` makes one")
+	}
+	if name == "" {
+		return oldest(agents), nil
+	}
+	if i := slices.IndexFunc(agents, func(a wire.AgentInfo) bool { return a.ID == name }); i >= 0 {
+		return agents[i], nil
+	}
+	var found []wire.AgentInfo
+	for _, agent := range agents {
+		if strings.EqualFold(agent.Definition.Name, name) {
+			found = append(found, agent)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return wire.AgentInfo{}, fmt.Errorf("there is no agent %q; `loam agents` lists them", name)
+	case 1:
+		return found[0], nil
+	}
+	return wire.AgentInfo{}, fmt.Errorf("%d agents are called %q; use the id that `loam agents` shows", len(found), name)
+}
+
+type agentsShow struct {
+	connection
+	Agent string `arg:"" help:"Name or id."`
+	JSON  bool   `help:"Print JSON."`
+}
+
+// Run prints an agent.
+func (c *agentsShow) Run(ctx context.Context, a *app) error {
+	cl, err := c.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	agent, err := findAgent(ctx, cl, c.Agent)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(agent)
+	}
+	d := agent.Definition
+	return a.pairs([][2]string{
+		{"agent", agent.ID}, {"name", d.Name}, {"model", d.ModelProvider + "/" + d.Model}, {"reasoning", d.ReasoningLevel},
+		{"thoroughness", d.Thoroughness}, {"tools", toolNames(d.Tools)}, {"role", agent.AccessRole},
+		{"made", when(agent.CreatedAt)}, {"updated", when(agent.UpdatedAt)}, {"prompt", promptText(d.SystemPrompt)},
+	})
+}
+
+// promptText is the text of a prompt's blocks, which is enough to recognise it.
+func promptText(blocks wire.PromptBlocks) string {
+	var lines []string
+	for _, b := range blocks {
+		if text, ok := b.Block["text"].(string); ok {
+			lines = append(lines, text)
+		}
+		if below := promptText(b.Children); below != "" {
+			lines = append(lines, below)
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+// pairs writes named values, leaving out the empty ones.
+func (a *app) pairs(pairs [][2]string) error {
+	for _, p := range pairs {
+		if p[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(a.out, "%-13s %s\n", p[0], printable(p[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// definition holds the flags that create and set share. A nil field was not given.
+type definition struct {
+	Prompt       *string   `help:"System prompt, as Markdown." placeholder:"TEXT"`
+	Provider     *string   "help:\"Name of a configured provider (see `loam providers`).\" placeholder:\"NAME\""
+	Model        *string   `help:"Model of the provider." placeholder:"MODEL"`
+	Reasoning    *string   `help:"Reasoning level, such as low or high." placeholder:"LEVEL"`
+	Thoroughness *string   `help:"How much work a turn may spend." placeholder:"LEVEL"`
+	Tools        *[]string `help:"Callables that the agent may use, separated by commas; it gets none that is not named." placeholder:"NAMES"`
+}
+
+func (d *definition) apply(fields map[string]any) {
+	for key, value := range map[string]*string{
+		"systemPrompt": d.Prompt, "modelProvider": d.Provider, "model": d.Model, "reasoningLevel": d.Reasoning, "thoroughness": d.Thoroughness,
+	} {
+		if value != nil {
+			fields[key] = *value
+		}
+	}
+	if d.Tools != nil {
+		fields["tools"] = toolList(*d.Tools)
+	}
+}
+
+func toolList(names []string) []any {
+	list := []any{}
+	for _, name := range names {
+		if name = strings.TrimSpace(name); name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+type agentsCreate struct {
+	connection
+	definition
+	Name string `arg:"" help:"Name of the agent."`
+	JSON bool   `help:"Print JSON."`
+}
+
+// Run makes an agent. Its tools are an explicit list, so that it never has more than was said.
+func (c *agentsCreate) Run(ctx context.Context, a *app) error {
+	cl, err := c.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{"name": c.Name, "systemPrompt": "You are a helpful assistant.", "tools": []any{}}
+	c.apply(fields)
+	if err := defaultModel(ctx, cl, fields); err != nil {
+		return err
+	}
+	reply, err := client.Call[wire.CreateAgentResponse](ctx, cl, "CreateAgent", wire.CreateAgentRequest{Definition: fields})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(reply)
+	}
+	_, err = fmt.Fprintln(a.out, reply.AgentID)
+	return err
+}
+
+// defaultModel takes provider and model of the first agent when none was chosen.
+func defaultModel(ctx context.Context, cl *client.Client, fields map[string]any) error {
+	_, hasProvider := fields["modelProvider"]
+	_, hasModel := fields["model"]
+	if hasProvider != hasModel {
+		return exitcode.With(exitcode.Usage, errors.New("--provider and --model belong together"))
+	}
+	if hasModel {
+		return nil
+	}
+	first, err := findAgent(ctx, cl, "")
+	if err != nil {
+		return exitcode.With(exitcode.Usage, errors.New("say on which model with --provider and --model; `loam providers` lists what is connected"))
+	}
+	fields["modelProvider"], fields["model"] = first.Definition.ModelProvider, first.Definition.Model
+	return nil
+}
+
+type agentsSet struct {
+	connection
+	definition
+	Agent  string  `arg:"" help:"Name or id."`
+	Rename *string `help:"New name." placeholder:"NAME"`
+}
+
+// Run changes the named parts of an agent and keeps the rest.
+func (c *agentsSet) Run(ctx context.Context, a *app) error {
+	cl, err := c.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	agent, err := findAgent(ctx, cl, c.Agent)
+	if err != nil {
+		return err
+	}
+	return changeAgent(ctx, cl, agent, func(fields map[string]any) {
+		c.apply(fields)
+		if c.Rename != nil {
+			fields["name"] = *c.Rename
+		}
+	})
+}
+
+// changeAgent saves an agent's definition after change has worked on it.
+func changeAgent(ctx context.Context, cl *client.Client, agent wire.AgentInfo, change func(map[string]any)) error {
+	text, err := json.Marshal(agent.Definition)
+	if err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	change(fields)
+	_, err = cl.Do(ctx, map[string]any{"_": "UpdateAgent", "agentId": agent.ID, "definition": fields})
+	return err
+}
+
+type agentsDelete struct {
+	connection
+	Agent string `arg:"" help:"Name or id."`
+}
+
+// Run deletes an agent.
+func (c *agentsDelete) Run(ctx context.Context, a *app) error {
+	cl, err := c.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	agent, err := findAgent(ctx, cl, c.Agent)
+	if err != nil {
+		return err
+	}
+	if _, err := cl.Do(ctx, map[string]any{"_": "DeleteAgent", "agentId": agent.ID}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.out, "deleted "+agent.ID)
+	return err
+}

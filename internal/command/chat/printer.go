@@ -1,0 +1,231 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/loam-agents/loam/wire"
+)
+
+// Printer is the View for people. It is not safe for concurrent use.
+type Printer struct {
+	out   io.Writer
+	style Style
+	// own are the messages that the person typed here: the terminal shows them already.
+	own map[string]bool
+	// calls are the tool calls without a result.
+	calls map[string]call
+	// shown is what was printed of the message that is being written, partial its id.
+	shown, partial string
+	// muted keeps pieces from the screen until the next durable event, because some were missed.
+	muted bool
+	// open says that the cursor stands inside of a line.
+	open bool
+	plan string
+	lost bool
+}
+
+type call struct {
+	text string
+	at   int64
+}
+
+// NewPrinter prints to out.
+func NewPrinter(out io.Writer, style Style) *Printer {
+	return &Printer{out: out, style: style, own: map[string]bool{}, calls: map[string]call{}}
+}
+
+// Transcript prints what was said until now, with the messages of all sides.
+func (p *Printer) Transcript(s wire.SessionInfo, events []wire.SessionEvent) {
+	for _, e := range events {
+		p.Event(e)
+	}
+	p.Session(s)
+}
+
+// Own marks a message as typed here, so that it is not repeated.
+func (p *Printer) Own(clientMessageID string) { p.own[clientMessageID] = true }
+
+// Event implements View.
+func (p *Printer) Event(e wire.SessionEvent) {
+	switch ev := decode(e); ev.Type {
+	case typeMessage:
+		p.message(ev)
+	case typeToolCall:
+		p.calls[ev.ID] = call{text: callText(ev), at: e.CreatedAt}
+	case typeToolResult:
+		p.result(ev, e.CreatedAt)
+	case typeError:
+		p.settle()
+		p.line(p.style.alarm("error: ") + harmless(ev.Message))
+	}
+	p.muted = false
+}
+
+func (p *Printer) message(ev payload) {
+	if ev.Role != roleAssistant {
+		if !p.own[ev.ClientMessageID] {
+			p.settle()
+			p.line(p.style.bold("> ") + strings.ReplaceAll(harmless(ev.Content), "\n", "\n  "))
+		}
+		return
+	}
+	rest, continues := strings.CutPrefix(ev.Content, p.shown)
+	switch {
+	case continues:
+		p.text(rest)
+	case strings.TrimSpace(p.shown) != strings.TrimSpace(ev.Content):
+		// What was shown is not the beginning of this message: the turn was started again.
+		p.endLine()
+		p.text(ev.Content)
+	}
+	p.shown, p.partial = "", ""
+	p.endLine()
+}
+
+// result prints a tool call with its answer's time, or its error.
+func (p *Printer) result(ev payload, at int64) {
+	c, ok := p.calls[ev.ToolCallID]
+	if !ok {
+		c = call{text: oneLine(ev.Name, 40), at: at}
+	}
+	delete(p.calls, ev.ToolCallID)
+	took := duration(c.at, at)
+	if ev.Meta != nil && ev.Meta.DurationMs > 0 {
+		took = time.Duration(ev.Meta.DurationMs) * time.Millisecond
+	}
+	text := "· " + c.text + " " + took.String()
+	if ev.Error != "" {
+		text += " failed: " + oneLine(ev.Error, 200)
+	}
+	p.settle()
+	p.line(p.style.dim(text))
+}
+
+// callText names a call by what it is about.
+func callText(ev payload) string {
+	var input struct {
+		Address, Tool, Title string
+	}
+	name := oneLine(ev.Name, 40)
+	if json.Unmarshal(ev.Input, &input) != nil {
+		return name
+	}
+	for _, about := range []string{input.Address, input.Tool, input.Title} {
+		if about != "" {
+			return name + " " + oneLine(about, 100)
+		}
+	}
+	return name
+}
+
+// Partial implements View.
+func (p *Printer) Partial(id string, patch wire.PartialPatch) {
+	if patch.TextDelta == "" {
+		return
+	}
+	if p.partial != "" && p.partial != id {
+		p.muted = true
+	}
+	if p.muted {
+		return
+	}
+	p.partial = id
+	p.shown += patch.TextDelta
+	p.text(patch.TextDelta)
+}
+
+// Session implements View: it prints the plan when it has changed.
+func (p *Printer) Session(s wire.SessionInfo) {
+	text := planText(s.Plan)
+	if text == p.plan || text == "" {
+		p.plan = text
+		return
+	}
+	p.plan = text
+	if p.shown != "" {
+		// A message is being written. The plan comes with the next change, rather than into the middle of it.
+		p.plan = ""
+		return
+	}
+	p.line(p.style.dim(text))
+}
+
+// planText is a plan as a checklist, without a line break at its end.
+func planText(plan *wire.RunPlan) string {
+	if plan == nil || len(plan.Steps) == 0 {
+		return ""
+	}
+	var lines []string
+	if plan.Title != "" {
+		lines = append(lines, "Plan: "+oneLine(plan.Title, 100))
+	}
+	marks := map[string]string{"done": "x", "running": ">", "failed": "!", "skipped": "-"}
+	for _, step := range plan.Steps {
+		mark, ok := marks[step.Status]
+		if !ok {
+			mark = " "
+		}
+		lines = append(lines, fmt.Sprintf("  [%s] %s", mark, oneLine(step.Label, 120)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Lost implements View.
+func (p *Printer) Lost(error) {
+	if p.lost {
+		return
+	}
+	p.lost = true
+	p.muted = true
+	p.line(p.style.dim("(the connection is lost; waiting for the server)"))
+}
+
+// Back implements View.
+func (p *Printer) Back() {
+	if p.lost {
+		p.lost = false
+		p.line(p.style.dim("(connected again)"))
+	}
+}
+
+// Note prints a remark of the program itself.
+func (p *Printer) Note(text string) { p.line(p.style.dim(text)) }
+
+// Fault prints what went wrong and what to do.
+func (p *Printer) Fault(text string) { p.line(p.style.alarm("error: ") + harmless(text)) }
+
+// Discard forgets a message that will not be finished and ends its line.
+func (p *Printer) Discard() {
+	p.settle()
+	p.endLine()
+}
+
+// settle leaves a message that is being written, because something else comes before its end.
+func (p *Printer) settle() { p.shown, p.partial = "", "" }
+
+// text prints a piece of a message.
+func (p *Printer) text(text string) {
+	text = harmless(text)
+	if text == "" {
+		return
+	}
+	_, _ = io.WriteString(p.out, text)
+	p.open = !strings.HasSuffix(text, "\n")
+}
+
+// line prints whole lines.
+func (p *Printer) line(text string) {
+	p.endLine()
+	_, _ = io.WriteString(p.out, text+"\n")
+}
+
+func (p *Printer) endLine() {
+	if p.open {
+		_, _ = io.WriteString(p.out, "\n")
+		p.open = false
+	}
+}

@@ -1,0 +1,179 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/wire"
+)
+
+// What Say and Retry return about a turn that was carried out.
+var (
+	// ErrTurnFailed says that the turn ended with an error, which the view has shown as an event.
+	ErrTurnFailed = errors.New("the turn failed")
+	// ErrStopped says that Interrupt has ended the turn.
+	ErrStopped = errors.New("the turn was stopped")
+)
+
+// Say sends a message and shows what happens until the turn has ended. own, when not nil, is told the message's id before it
+// is sent. The message counts once, even when the connection breaks and it is sent again. Errors: ErrTurnFailed,
+// ErrStopped, *client.Error when the server refuses the message, and the end of ctx.
+func (c *Conversation) Say(ctx context.Context, text string, own func(clientMessageID string)) error {
+	if err := c.create(ctx); err != nil {
+		return err
+	}
+	part, err := json.Marshal(map[string]string{"type": "text", "text": text})
+	if err != nil {
+		return err
+	}
+	once := c.ids()
+	if own != nil {
+		own(once)
+	}
+	return c.turn(ctx, func(ctx context.Context) (wire.MessageSessionResponse, error) {
+		return client.Call[wire.MessageSessionResponse](ctx, c.client, "MessageSession", wire.MessageSessionRequest{
+			SessionID: c.session, Content: []json.RawMessage{part}, ClientMessageID: &once,
+		})
+	})
+}
+
+// Retry repeats a turn that failed. Errors are those of Say.
+func (c *Conversation) Retry(ctx context.Context) error {
+	if c.session == "" {
+		return errors.New("there is nothing to try again yet")
+	}
+	return c.turn(ctx, func(ctx context.Context) (wire.MessageSessionResponse, error) {
+		return client.Call[wire.MessageSessionResponse](ctx, c.client, "RetrySession", wire.SessionRequest{SessionID: c.session})
+	})
+}
+
+// Stop asks the server to end the turn in progress and tells whether there was one.
+func (c *Conversation) Stop(ctx context.Context) (bool, error) {
+	if c.session == "" {
+		return false, nil
+	}
+	reply, err := client.Call[wire.StopSessionResponse](ctx, c.client, "StopSession", wire.SessionRequest{SessionID: c.session})
+	return reply.Stopped, err
+}
+
+// turn carries out a request that is answered when the turn ends, and shows the stream meanwhile.
+func (c *Conversation) turn(ctx context.Context, request func(context.Context) (wire.MessageSessionResponse, error)) error {
+	c.failure, c.stopped = "", false
+	c.release()
+	err := c.answer(ctx, request)
+	if err == nil || isTurnError(err) {
+		if end := c.settle(ctx); err == nil {
+			err = end
+		}
+	}
+	switch {
+	case c.failure != "":
+		return fmt.Errorf("%w: %s", ErrTurnFailed, c.failure)
+	case err == nil && c.stopped:
+		return ErrStopped
+	}
+	return err
+}
+
+// isTurnError tells an answer about the turn from one about the request.
+func isTurnError(err error) bool {
+	refused, ok := errors.AsType[*client.Error](err)
+	return ok && refused.Status >= 500
+}
+
+// answer sends the request and shows frames until it is answered.
+func (c *Conversation) answer(ctx context.Context, request func(context.Context) (wire.MessageSessionResponse, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	answered := make(chan error, 1)
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		_, err := retried(ctx, c, request)
+		answered <- err
+	})
+	defer sending.Wait()
+	defer cancel()
+	for {
+		select {
+		case err := <-answered:
+			return err
+		case err := <-c.ended:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case f := <-c.frames:
+			c.show(f)
+		case reason := <-c.lost:
+			c.view.Lost(reason)
+		case <-c.interrupts:
+			if c.stopped {
+				return context.Canceled
+			}
+			c.stopped = true
+			sending.Go(func() { _, _ = c.Stop(ctx) })
+		}
+	}
+}
+
+// settleTime bounds the wait for frames that the server says exist.
+const settleTime = 3 * time.Second
+
+// settle shows everything up to the present end of the log, and goes on as long as the session works: the answer to a message
+// that queued behind another turn comes at once.
+func (c *Conversation) settle(ctx context.Context) error {
+	for {
+		missing, working, err := c.missing(ctx)
+		if err != nil {
+			return err
+		}
+		c.await(ctx, missing, false)
+		for _, e := range missing {
+			c.event(e)
+		}
+		if !working {
+			return nil
+		}
+		c.await(ctx, nil, true)
+	}
+}
+
+// missing reads the events that were not shown yet, and whether the session works.
+func (c *Conversation) missing(ctx context.Context) ([]wire.SessionEvent, bool, error) {
+	reply, err := retried(ctx, c, func(ctx context.Context) (wire.GetSessionResponse, error) {
+		return client.Call[wire.GetSessionResponse](ctx, c.client, "GetSession", wire.GetSessionRequest{SessionID: c.session, AfterSeq: &c.last})
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	c.status = reply.Session.Status
+	return reply.Events, reply.Session.Status == statusWorking, nil
+}
+
+// await shows frames until the given events have come, or, with idle, until the session no longer works. It gives up after
+// settleTime, and the caller looks again.
+func (c *Conversation) await(ctx context.Context, events []wire.SessionEvent, idle bool) {
+	end := c.last
+	if len(events) > 0 {
+		end = events[len(events)-1].Seq
+	}
+	timeout := c.clock.After(settleTime)
+	for c.last < end || idle && c.status == statusWorking {
+		select {
+		case f := <-c.frames:
+			c.show(f)
+		case reason := <-c.lost:
+			c.view.Lost(reason)
+		case <-c.interrupts:
+			c.stopped = true
+			_, _ = c.Stop(ctx)
+		case <-timeout:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/loam-agents/loam/internal/command/exitcode"
+	"github.com/loam-agents/loam/internal/command/setting"
+	"github.com/loam-agents/loam/internal/server"
+	"github.com/loam-agents/loam/internal/vault"
+)
+
+// storage says where the truth and the key of the secrets are. Commands that open the data share it.
+type storage struct {
+	DatabaseURL     string `help:"Use a PostgreSQL database, such as postgres://user:password@host:5432/loam, instead of the embedded one." placeholder:"URL" env:"LOAM_DATABASE_URL"`
+	DatabaseFile    string `help:"File of the embedded database, when it is not loam.db in the data folder." placeholder:"FILE" env:"LOAM_DATABASE_FILE"`
+	VaultKeyFile    string `help:"File with the key of the secrets, when it is not vault.key in the data folder." placeholder:"FILE" env:"LOAM_VAULT_KEY_FILE"`
+	VaultKeyCommand string `help:"Program, with arguments separated by spaces, that prints the key of the secrets." placeholder:"PROGRAM" env:"LOAM_VAULT_KEY_COMMAND"`
+}
+
+// apply puts the settings into a server's configuration.
+func (s *storage) apply(a *app, cfg *server.Config) error {
+	cfg.DataDir, cfg.DatabaseURL, cfg.DatabaseFile = a.data, s.DatabaseURL, s.DatabaseFile
+	sources := 0
+	if s.VaultKeyFile != "" {
+		cfg.VaultKey = vault.FileKey{Path: s.VaultKeyFile}
+		sources++
+	}
+	if s.VaultKeyCommand != "" {
+		cfg.VaultKey = vault.CommandKey{Argv: strings.Fields(s.VaultKeyCommand)}
+		sources++
+	}
+	if value, _ := a.lookup(vault.DefaultVariable); value != "" {
+		cfg.VaultKey = vault.EnvKey{}
+		sources++
+	}
+	if sources > 1 {
+		return errors.New("the key of the secrets is in more than one place: use one of --vault-key-file, --vault-key-command and LOAM_VAULT_KEY")
+	}
+	return nil
+}
+
+type serveCommand struct {
+	storage
+
+	Listen           string            `help:"Address to listen on; port 0 takes a free one." placeholder:"HOST:PORT" env:"LOAM_LISTEN" default:"127.0.0.1:3050"`
+	PublicURL        string            `help:"Where clients reach the server; needed to listen on anything but this machine." placeholder:"URL" env:"LOAM_PUBLIC_URL"`
+	Accounts         string            `help:"Who may act: open (any key) or invite (known accounts). Open on loopback and invite elsewhere when not set." placeholder:"open|invite" env:"LOAM_ACCOUNTS"`
+	EgressAllow      []string          `help:"Addresses that are reachable although they are private." placeholder:"HOST:PORT" env:"LOAM_EGRESS_ALLOW"`
+	EgressAgents     string            `help:"Whether agents may reach the network: on or off." enum:"on,off" placeholder:"on|off" env:"LOAM_EGRESS_AGENTS" default:"on"`
+	ProviderURL      map[string]string `help:"Another address for a type of provider, such as a gateway." placeholder:"TYPE=URL" env:"LOAM_PROVIDER_URL"`
+	AnthropicVersion string            `help:"Value of the anthropic-version header." placeholder:"DATE" env:"LOAM_ANTHROPIC_VERSION"`
+	ModelsFile       string            `help:"JSON file that corrects the catalogue of models." placeholder:"FILE" env:"LOAM_MODELS_FILE"`
+	Workers          int               `help:"How many runs execute at once." placeholder:"N" env:"LOAM_WORKERS" default:"64"`
+	MaxBody          int64             `help:"Largest request in bytes." placeholder:"BYTES" env:"LOAM_MAX_BODY" default:"33554432"`
+	DrainTimeout     time.Duration     `help:"How long turns in progress may take to end when the server stops." placeholder:"DURATION" env:"LOAM_DRAIN_TIMEOUT" default:"5s"`
+	HMServerURL      string            `name:"hm-server-url" help:"Hypermedia server that clients are told." placeholder:"URL" env:"LOAM_HM_SERVER_URL"`
+	IPFSServerURL    string            `name:"ipfs-server-url" help:"IPFS server that clients are told; the hypermedia server when not set." placeholder:"URL" env:"LOAM_IPFS_SERVER_URL"`
+	LogLevel         string            `help:"Least level that is logged: debug, info, warn or error." enum:"debug,info,warn,error" placeholder:"LEVEL" env:"LOAM_LOG_LEVEL" default:"info"`
+	LogFormat        string            `help:"Form of log lines: text or json." enum:"text,json" placeholder:"text|json" env:"LOAM_LOG_FORMAT" default:"text"`
+
+	TutorPace time.Duration `hidden:"" env:"LOAM_TUTOR_PACE" default:"15ms"`
+	CrashAt   string        `hidden:"" env:"LOAM_CRASH_AT"`
+}
+
+// configuration is what the flags mean to a server. Every error is one of usage.
+func (c *serveCommand) configuration(a *app) (server.Config, error) {
+	cfg := server.Config{
+		Listen: c.Listen, PublicURL: c.PublicURL, Accounts: c.Accounts, EgressAllow: c.EgressAllow,
+		EgressAgentsOff: c.EgressAgents == "off", ProviderURLs: c.ProviderURL, AnthropicVersion: c.AnthropicVersion,
+		ModelsFile: c.ModelsFile, Workers: c.Workers, MaxBody: c.MaxBody, DrainTimeout: c.DrainTimeout,
+		TutorPace: c.TutorPace, CrashAt: c.CrashAt,
+	}
+	if c.TutorPace <= 0 {
+		cfg.TutorPace = -1
+	}
+	if c.Workers < 1 || c.MaxBody < 1 || c.DrainTimeout <= 0 {
+		return cfg, errors.New("--workers, --max-body and --drain-timeout must be positive")
+	}
+	var err error
+	if cfg.HMServerURL, err = setting.CheckURL("hm-server-url", c.HMServerURL); err != nil {
+		return cfg, err
+	}
+	if cfg.IPFSServerURL, err = setting.CheckURL("ipfs-server-url", c.IPFSServerURL); err != nil {
+		return cfg, err
+	}
+	if cfg.IPFSServerURL == "" {
+		cfg.IPFSServerURL = cfg.HMServerURL
+	}
+	if err := c.apply(a, &cfg); err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.Check()
+}
+
+func (c *serveCommand) logger(a *app) *slog.Logger {
+	var level slog.Level
+	// The flag's enum admits nothing that is no level.
+	_ = level.UnmarshalText([]byte(c.LogLevel))
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(a.err, options))
+	}
+	return slog.New(slog.NewTextHandler(a.err, options))
+}
+
+// Run serves until a signal comes.
+func (c *serveCommand) Run(ctx context.Context, a *app) error {
+	cfg, err := c.configuration(a)
+	if err != nil {
+		return exitcode.With(exitcode.Usage, err)
+	}
+	notes, err := setting.CheckAliases(a.environ)
+	if err != nil {
+		return exitcode.With(exitcode.Usage, err)
+	}
+	cfg.Logger = c.logger(a)
+	for _, note := range notes {
+		cfg.Logger.Warn(note)
+	}
+	return a.host(ctx, cfg, func(ctx context.Context, h hosted) error {
+		cfg.Logger.Info("ready", "url", h.url, "data", a.data, "owner", h.server.Owner().String())
+		if isTerminal(a.err) {
+			a.welcome(ctx, h)
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// hosted is a server of this process that listens.
+type hosted struct {
+	server *server.Server
+	url    string
+}
+
+// host runs a server while work does, and ends it then. The context of work ends with ctx and when the server fails.
+func (a *app) host(ctx context.Context, cfg server.Config, work func(context.Context, hosted) error) (err error) {
+	s, err := server.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := s.Listen(); err != nil {
+		return errors.Join(explainAddress(cfg.Listen, err), s.Close())
+	}
+	address := addressFile(a.data)
+	h := hosted{server: s, url: localURL(s.Addr())}
+	if err := address.write(h.url); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		defer cancel()
+		served <- s.Serve(ctx)
+	}()
+	err = work(ctx, h)
+	cancel()
+	return errors.Join(err, <-served, address.remove())
+}
+
+func explainAddress(listen string, err error) error {
+	if exitcode.Of(err) != exitcode.AddressInUse {
+		return err
+	}
+	return fmt.Errorf("%w; another program, perhaps another Loam, uses %s: stop it or choose another address with --listen", err, listen)
+}
