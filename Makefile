@@ -25,6 +25,8 @@ PKG ?= ./...
 # SQLite under the race detector is 18 times slower and not ours to check.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
 FUZZTIME ?= 20s
+# Random kills of make crash, on each database.
+ROUNDS ?= 300
 # In CI every test is named.
 VERBOSE := $(if $(CI),-v)
 
@@ -83,9 +85,9 @@ vulndb: ## move the vulnerability database to its newest revision
 	go list -m golang.org/x/vulndb@latest | cut -d' ' -f2 > tools/vulndb.version
 	@cat tools/vulndb.version
 
-crash: tools ## kill the real process at every named point and check what is left
+crash: tools ## kill the real process at every named point and ROUNDS random moments, and check what is left
 	@.ci/need go postgresql
-	@$(TOOLS)/gotest -v -timeout=20m ./internal/crashtest/...
+	@LOAM_CRASH_ROUNDS=$(ROUNDS) $(TOOLS)/gotest -v -timeout=30m ./internal/crashtest/...
 
 bench: ## run the benchmarks (PKG=… narrows)
 	go test -buildvcs=false -run '^$$' -bench . -benchmem $(PKG)

@@ -1,0 +1,108 @@
+package crashtest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/internal/engine"
+	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/wire"
+)
+
+// points are the moments at which the process is killed, the first time that a turn comes there and a later one.
+func points() []string {
+	return []string{
+		operation.PointUserAppended, operation.PointUserAppended + ":2",
+		engine.PointClaimed, engine.PointClaimed + ":2",
+		engine.PointMidStream, engine.PointMidStream + ":5", engine.PointMidStream + ":10",
+		engine.PointCallsAppended, engine.PointCallsAppended + ":2", engine.PointCallsAppended + ":4",
+		engine.PointEffectReady, engine.PointEffectReady + ":2", engine.PointEffectReady + ":3", engine.PointEffectReady + ":7",
+		engine.PointEffectDone, engine.PointEffectDone + ":2", engine.PointEffectDone + ":3", engine.PointEffectDone + ":6",
+		engine.PointBeforeFinish, engine.PointBeforeFinish + ":2",
+	}
+}
+
+func TestAProcessKilledAtAnyPointOfATurnLosesAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	for _, point := range points() {
+		t.Run(strings.ReplaceAll(point, ":", " "), func(t *testing.T) {
+			each(t, func(t *testing.T, r *rig) { killedAt(t, r, point) })
+		})
+	}
+}
+
+func killedAt(t *testing.T, r *rig, point string) {
+	r.start(point)
+	r.found()
+	session := r.session()
+	sent := []message{must[message](t)(r.say(session, item(0))), must[message](t)(r.say(session, item(1)))}
+	answers := r.deliverAll(sent...)
+	if r.crashes != 1 {
+		t.Fatalf("the process died %d times at %s", r.crashes, point)
+	}
+	r.audit(session, sent, answers)
+	r.repeated(sent, answers)
+	sent = append(sent, must[message](t)(r.say(session, item(2))))
+	answers = append(answers, r.deliverAll(sent[2])...)
+	r.audit(session, sent, answers)
+	r.auditMemory(session)
+}
+
+// repeated: the same bytes, and the same client id in a new envelope, get the same answer and change nothing.
+func (r *rig) repeated(sent []message, answers []wire.MessageSessionResponse) {
+	r.t.Helper()
+	for i, m := range sent {
+		again := must[message](r.t)(r.sign(m))
+		for name, body := range map[string][]byte{"the same bytes": m.body, "the same client id": again.body} {
+			answer, err := r.post(r.ctx, r.process.URL(), body)
+			if err != nil || answer.AssistantEventID != answers[i].AssistantEventID {
+				r.t.Errorf("%s again: %+v, %v; want %s", name, answer, err, answers[i].AssistantEventID)
+			}
+		}
+	}
+	if len(sent) > 0 {
+		r.audit(sent[0].session, sent, answers)
+	}
+}
+
+func TestARunThatKillsItsServerEachTimeFailsInTheEnd(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		r.start("")
+		r.found()
+		session := r.session()
+		r.process.Kill()
+		r.start(engine.PointMidStream)
+		m := must[message](t)(r.say(session, item(0)))
+		if _, err := r.post(r.ctx, r.process.URL(), m.body); err == nil {
+			t.Fatal("the message was answered by a process that had to die")
+		}
+		starts := 1
+		for range 20 {
+			<-r.process.Exited()
+			r.process.Kill()
+			r.start(engine.PointMidStream)
+			starts++
+			answer, err := r.post(r.ctx, r.process.URL(), m.body)
+			if err == nil {
+				t.Fatalf("the poisonous run was answered: %+v", answer)
+			}
+			if strings.HasPrefix(err.Error(), "status 502") {
+				break
+			}
+		}
+		if starts < 5 || starts > 12 {
+			t.Errorf("the run was given up after %d starts", starts)
+		}
+		got := call[wire.GetSessionResponse](r, "GetSession", map[string]any{"sessionId": session})
+		if last := decode(t, got.Events[len(got.Events)-1]); got.Session.Status != "error" || last.Type != "error" || len(got.Events) != 2 {
+			t.Errorf("a run that was given up leaves the session %s with %d events, the last %+v", got.Session.Status, len(got.Events), last)
+		}
+		r.process.Kill()
+		r.start("")
+		retried, err := client.Call[wire.MessageSessionResponse](r.ctx, r.client, "RetrySession", map[string]any{"sessionId": session})
+		if err != nil || retried.AssistantEventID == "" {
+			t.Errorf("retry on a healthy server: %+v, %v", retried, err)
+		}
+	})
+}
