@@ -62,7 +62,7 @@ func (s *state) volatile() string {
 	if p := s.session.Plan; p != nil && len(p.Steps) > 0 {
 		b.WriteString("<plan_state>\n")
 		for _, step := range p.Steps {
-			fmt.Fprintf(&b, "%s · %s · %s\n", escape(step.ID), escape(step.Label), step.Status)
+			fmt.Fprintf(&b, "%s · %s · %s\n", line(step.ID), line(step.Label), line(step.Status))
 		}
 		b.WriteString("</plan_state>\n")
 	}

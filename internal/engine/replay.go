@@ -12,25 +12,52 @@ import (
 
 // entry is one event of the log as replay needs it.
 type entry struct {
+	id      string
 	seq     int64
 	kind    string
 	actor   sessionlog.Actor
 	message wire.MessageEvent
 	call    wire.ToolCallEvent
 	result  wire.ToolResultEvent
-	// whole is the assistant message as the model made it, when it holds provider state; it stands on the turn's first event.
-	whole *model.Message
-	run   string
-	// silent calls and results live only as long as the run that made them.
-	silent bool
+	hidden  hidden
+	run     string
 }
 
-// read decodes the stored log. Events of a type this program does not know are left out of a replay, never an error.
+// hidden is what stands beside an agent's event for the replay alone. It keeps what a model said byte for byte where events
+// cannot: provider state, and calls of silent verbs, which leave no events.
+type hidden struct {
+	// Before are complete exchanges of silent calls that the run made since its previous event.
+	Before []model.Message `json:"before,omitempty"`
+	// Whole is the assistant message that the event begins. The events of its calls add nothing to it.
+	Whole *model.Message `json:"whole,omitempty"`
+}
+
+func (h *hidden) encode() (json.RawMessage, error) {
+	if len(h.Before) == 0 && h.Whole == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(h)
+	if err != nil {
+		return nil, fmt.Errorf("encode provider state: %w", err)
+	}
+	return b, nil
+}
+
+// messages are those of Before and Whole.
+func (h *hidden) messages() []model.Message {
+	if h.Whole == nil {
+		return h.Before
+	}
+	return append(h.Before[:len(h.Before):len(h.Before)], *h.Whole)
+}
+
+// read decodes the stored log. Events of a type this program does not know are left out of a replay, never an error; so is
+// provider state that cannot be read, since the event says the same in plain words.
 func read(stored []sessionlog.Stored) ([]entry, error) {
 	out := make([]entry, 0, len(stored))
 	for i := range stored {
 		s := &stored[i]
-		e := entry{seq: s.Seq, kind: s.Type, actor: s.Actor, run: s.Run}
+		e := entry{id: s.ID, seq: s.Seq, kind: s.Type, actor: s.Actor, run: s.Run}
 		var into any
 		switch s.Type {
 		case sessionlog.TypeMessage:
@@ -45,11 +72,8 @@ func read(stored []sessionlog.Stored) ([]entry, error) {
 		if err := json.Unmarshal(s.Event, into); err != nil {
 			return nil, fmt.Errorf("session %s: event %d cannot be read: %w", s.SessionID, s.Seq, err)
 		}
-		if len(s.Opaque) > 0 {
-			var whole model.Message
-			if err := json.Unmarshal(s.Opaque, &whole); err == nil {
-				e.whole = &whole
-			}
+		if len(s.Opaque) > 0 && json.Unmarshal(s.Opaque, &e.hidden) != nil {
+			e.hidden = hidden{}
 		}
 		out = append(out, e)
 	}
@@ -57,13 +81,12 @@ func read(stored []sessionlog.Stored) ([]entry, error) {
 }
 
 // replay turns the log into a conversation (spec §7.3): text and calls of one assistant turn become one message, every
-// result follows its call's message wherever it stands in the log, and errors are left out.
+// result follows its call's message wherever it stands in the log, and errors are left out. What a longer log begins with is
+// replayed as it was before, so that providers find their cache.
 func replay(entries []entry) []model.Message {
-	r := replayer{results: map[string]wire.ToolResultEvent{}, known: map[string]bool{}}
+	r := replayer{results: map[string][]*wire.ToolResultEvent{}, calls: map[string]bool{}, users: map[string]bool{}, covered: map[string]bool{}}
 	for i := range entries {
-		if e := &entries[i]; e.kind == sessionlog.TypeToolResult && e.actor != sessionlog.ActorUser {
-			r.results[e.result.ToolCallID] = e.result
-		}
+		r.index(&entries[i])
 	}
 	for i := range entries {
 		r.add(&entries[i])
@@ -75,57 +98,79 @@ func replay(entries []entry) []model.Message {
 type replayer struct {
 	out     []model.Message
 	current *model.Message
-	// whole holds the calls of the message in progress when it was kept whole; nil otherwise.
-	whole   map[string]bool
-	results map[string]wire.ToolResultEvent
-	known   map[string]bool
+	// results of calls in the order of the log: an id may be used again later.
+	results map[string][]*wire.ToolResultEvent
+	// calls and users are the ids of all calls of the agent and of people, covered those that stand in a whole message.
+	calls, users, covered map[string]bool
+}
+
+// index notes whose call and whose result an event is.
+func (r *replayer) index(e *entry) {
+	for _, m := range e.hidden.messages() {
+		for _, p := range callsOf(m) {
+			r.calls[p.CallID] = true
+		}
+	}
+	switch {
+	case e.kind == sessionlog.TypeToolCall && e.actor == sessionlog.ActorUser:
+		r.users[e.call.ID] = true
+	case e.kind == sessionlog.TypeToolCall:
+		r.calls[e.call.ID] = true
+	case e.kind == sessionlog.TypeToolResult && e.actor != sessionlog.ActorUser:
+		r.results[e.result.ToolCallID] = append(r.results[e.result.ToolCallID], &e.result)
+	}
 }
 
 func (r *replayer) add(e *entry) {
+	if len(e.hidden.Before) > 0 {
+		r.flush()
+		r.out = append(r.out, e.hidden.Before...)
+	}
 	switch {
 	case e.kind == sessionlog.TypeMessage && e.message.Role == "assistant":
 		r.assistant(e, model.Part{Kind: model.PartText, Text: e.message.Content})
 	case e.kind == sessionlog.TypeMessage:
-		r.flush()
-		r.out = append(r.out, model.Message{Role: model.User, Parts: []model.Part{{Kind: model.PartText, Text: userText(&e.message)}}})
+		r.user(userText(&e.message))
 	case e.actor == sessionlog.ActorUser:
-		r.flush()
-		r.out = append(r.out, model.Message{Role: model.User, Parts: []model.Part{{Kind: model.PartText, Text: userAction(e)}}})
+		r.user(userAction(e))
 	case e.kind == sessionlog.TypeToolCall:
-		r.known[e.call.ID] = true
 		r.assistant(e, model.Part{Kind: model.PartToolCall, CallID: e.call.ID, Name: e.call.Name, Arguments: arguments(e.call.Input)})
-	case e.kind == sessionlog.TypeToolResult && !r.known[e.result.ToolCallID]:
-		// An answer without its call keeps its place, as text.
+	case r.calls[e.result.ToolCallID]:
+		// What the agent says after it has seen a result is a message of its own.
 		r.flush()
+	case !r.users[e.result.ToolCallID]:
+		// An answer without its call keeps its place, as text. One to a person's call has been shown to that person.
 		text, _ := shown(&e.result)
-		r.out = append(r.out, model.Message{Role: model.User, Parts: []model.Part{{Kind: model.PartText, Text: "Result of " + e.result.Name + ": " + text}}})
+		r.user("Result of " + escape(e.result.Name) + ": " + text)
 	}
+}
+
+func (r *replayer) user(text string) {
+	r.flush()
+	r.out = append(r.out, model.Message{Role: model.User, Parts: []model.Part{{Kind: model.PartText, Text: text}}})
 }
 
 // assistant adds a part to the assistant message in progress. An event that carries the whole message begins a message of its
 // own; the events of the calls in it add nothing.
 func (r *replayer) assistant(e *entry, part model.Part) {
-	if e.whole != nil {
+	switch {
+	case e.hidden.Whole != nil:
 		r.flush()
-		whole := *e.whole
-		r.current, r.whole = &whole, map[string]bool{}
-		for _, p := range whole.Parts {
-			if p.Kind == model.PartToolCall {
-				r.known[p.CallID], r.whole[p.CallID] = true, true
-			}
+		whole := *e.hidden.Whole
+		r.current = &whole
+		for _, p := range callsOf(whole) {
+			r.covered[p.CallID] = true
 		}
 		return
-	}
-	if r.whole[part.CallID] {
+	case part.Kind == model.PartToolCall && r.covered[part.CallID]:
+		delete(r.covered, part.CallID)
 		return
-	}
-	if r.whole != nil {
-		r.flush()
-	}
-	if r.current == nil {
+	case part.Kind == model.PartText && part.Text == "":
+		return
+	case r.current == nil:
 		r.current = &model.Message{Role: model.Assistant}
 	}
-	r.current.Parts = append(r.current.Parts, part)
+	r.current.Parts = append(r.current.Parts[:len(r.current.Parts):len(r.current.Parts)], part)
 }
 
 // flush ends the assistant message in progress and puts the results of its calls behind it.
@@ -134,16 +179,14 @@ func (r *replayer) flush() {
 		return
 	}
 	m := *r.current
-	r.current, r.whole = nil, nil
+	r.current = nil
 	r.out = append(r.out, m)
 	var results []model.Part
-	for _, p := range m.Parts {
-		if p.Kind != model.PartToolCall {
-			continue
-		}
-		part := model.Part{Kind: model.PartToolResult, CallID: p.CallID, Name: p.Name, Text: `{"ok":true}`}
-		if res, ok := r.results[p.CallID]; ok {
-			part.Text, part.IsError = shown(&res)
+	for _, p := range callsOf(m) {
+		part := model.Part{Kind: model.PartToolResult, CallID: p.CallID, Name: p.Name, Text: nothing}
+		if list := r.results[p.CallID]; len(list) > 0 {
+			part.Text, part.IsError = shown(list[0])
+			r.results[p.CallID] = list[1:]
 		}
 		results = append(results, part)
 	}
@@ -151,6 +194,9 @@ func (r *replayer) flush() {
 		r.out = append(r.out, model.Message{Role: model.Tool, Parts: results})
 	}
 }
+
+// nothing is the result of a call that has none to show, such as a silent one that took effect.
+const nothing = `{"ok":true}`
 
 // arguments is a call's input as the model wrote it: input that was not JSON is kept in the log as a JSON string.
 func arguments(input json.RawMessage) string {
@@ -163,6 +209,8 @@ func arguments(input json.RawMessage) string {
 
 // loggable is the reverse of arguments.
 func loggable(arguments string) json.RawMessage {
+	// A database of text takes no bytes that are not UTF-8, which JSON lets through.
+	arguments = strings.ToValidUTF8(arguments, "\uFFFD")
 	trimmed := strings.TrimSpace(arguments)
 	if trimmed == "" {
 		return json.RawMessage(`{}`)
@@ -170,7 +218,7 @@ func loggable(arguments string) json.RawMessage {
 	if json.Valid([]byte(trimmed)) {
 		return json.RawMessage(trimmed)
 	}
-	quoted, _ := json.Marshal(strings.ToValidUTF8(arguments, "\uFFFD"))
+	quoted, _ := json.Marshal(arguments) // a string always encodes
 	return quoted
 }
 
@@ -180,7 +228,7 @@ func shown(r *wire.ToolResultEvent) (text string, isError bool) {
 		return bound(r.Error), true
 	}
 	if len(r.Output) == 0 {
-		return `{"ok":true}`, false
+		return nothing, false
 	}
 	return bound(string(r.Output)), false
 }
@@ -225,10 +273,10 @@ func userText(m *wire.MessageEvent) string {
 
 func userAction(e *entry) string {
 	if e.kind == sessionlog.TypeToolCall {
-		return fmt.Sprintf("<user_action verb=%q>%s</user_action>", e.call.Name, escape(string(e.call.Input)))
+		return fmt.Sprintf("<user_action verb=%s>%s</user_action>", frameJSON(e.call.Name), escape(string(e.call.Input)))
 	}
 	text, _ := shown(&e.result)
-	return fmt.Sprintf("<user_action_result verb=%q>%s</user_action_result>", e.result.Name, escape(text))
+	return fmt.Sprintf("<user_action_result verb=%s>%s</user_action_result>", frameJSON(e.result.Name), escape(text))
 }
 
 // escape keeps text from closing the frame it stands in.
@@ -242,3 +290,6 @@ func frameJSON(v any) string {
 	}
 	return string(b)
 }
+
+// line is text that can neither close its frame nor begin a line of its own in it.
+func line(s string) string { return escape(strings.Join(strings.Fields(s), " ")) }

@@ -15,7 +15,7 @@ import (
 // explain is the text of a failed call for the model. What is not meant for others is logged instead.
 func (t *turn) explain(c *call, err error) string {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Internal {
-		return f.Message
+		return cutUTF8(f.Message, MaxResultShown)
 	}
 	t.engine.opts.Logger.Error("call failed", "tool", c.part.Name, "run", t.run.ID, "session", t.session.ID, "error", err)
 	return "The server failed while it carried out this call."
@@ -55,9 +55,6 @@ func detail(arguments string) string {
 // stopped writes down what a canceled turn had said, or that it was stopped, and answers calls that it had announced.
 func (t *turn) stopped(ctx context.Context) {
 	text := t.partial.text.String()
-	if text != "" {
-		t.partial.done()
-	}
 	err := t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
 		if err := t.lease.CheckStopped(tx); err != nil {
 			return err
@@ -66,11 +63,13 @@ func (t *turn) stopped(ctx context.Context) {
 		switch {
 		case text != "":
 			entries = append(entries, t.entry(wire.MessageEvent{Type: sessionlog.TypeMessage, Role: "assistant", Content: text}))
-		case !t.spoke && len(entries) == 0:
+		case t.said == "" && len(entries) == 0:
 			entries = append(entries, t.entry(wire.MessageEvent{Type: sessionlog.TypeMessage, Role: "assistant", Content: "Stopped."}))
 		}
-		_, err := t.append(tx, nil, entries...)
-		return err
+		if _, err := t.append(tx, nil, nil, entries...); err != nil {
+			return err
+		}
+		return t.addUsage(tx)
 	})
 	if err != nil {
 		t.engine.opts.Logger.Warn("write down a stopped turn", "run", t.run.ID, "error", err)

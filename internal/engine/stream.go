@@ -16,6 +16,8 @@ type partial struct {
 	id      string
 	text    strings.Builder
 	phase   string
+	// open says that clients see text of which they do not know that it is complete.
+	open bool
 }
 
 func (p *partial) patch(patch wire.PartialPatch) {
@@ -32,12 +34,14 @@ func (p *partial) delta(text string) {
 		p.activity(wire.RunActivity{Phase: "responding"}, nil)
 	}
 	p.text.WriteString(text)
+	p.open = true
 	p.patch(wire.PartialPatch{TextDelta: text})
 }
 
 // done ends the partial: clients keep it on screen until the durable event arrives.
 func (p *partial) done() {
-	if p.text.Len() > 0 {
+	if p.open {
+		p.open = false
 		p.patch(wire.PartialPatch{Done: true})
 	}
 }

@@ -27,10 +27,14 @@ type turn struct {
 	model   Model
 	entries []entry
 	partial *partial
+	// before are exchanges of silent calls that no event of this run holds yet.
+	before []model.Message
 	// ids of all calls in the log: a provider may use one twice.
 	ids map[string]bool
-	// spoke says that this run has written an assistant message.
-	spoke bool
+	// said is the id of the last assistant message that this run has written.
+	said string
+	// unrecorded is what answers have used that the run does not count yet.
+	unrecorded model.Usage
 	// started is when the model was asked last.
 	started time.Time
 }
@@ -40,20 +44,61 @@ func (e *Engine) Execute(ctx context.Context, lease *runs.Lease) (runs.Outcome, 
 	e.opts.Point(PointClaimed)
 	t := &turn{engine: e, lease: lease, run: lease.Run(), ids: map[string]bool{}}
 	t.newPartial()
-	started := make(chan error, 1)
-	go func() { started <- lease.Start(context.WithoutCancel(ctx)) }()
-	defer func() { <-started }()
+	defer t.markRunning(ctx)()
 	err := t.carryOut(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return runs.Outcome{}, nil
+	}
+	t.partial.done()
+	switch {
 	case errors.Is(context.Cause(ctx), runs.ErrCanceled), errors.Is(err, runs.ErrCanceled):
 		t.stopped(context.WithoutCancel(ctx))
 		return runs.Outcome{}, runs.ErrCanceled
 	case ctx.Err() != nil || errors.Is(err, runs.ErrLeaseLost):
 		return runs.Outcome{}, err
 	}
+	t.count(ctx)
 	return failure(err)
+}
+
+// markRunning tells readers that the run has begun, beside the work, since nothing depends on it. The function that it returns
+// waits for it; a mark that is still on its way when the turn has ended is not worth waiting for.
+func (t *turn) markRunning(ctx context.Context) (wait func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := t.lease.Start(ctx); err != nil && ctx.Err() == nil {
+			t.engine.opts.Logger.Warn("mark a run as running", "run", t.run.ID, "error", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// count adds what an answer has used that led to no event. A run that fails still says what it cost.
+func (t *turn) count(ctx context.Context) {
+	if t.unrecorded == (model.Usage{}) {
+		return
+	}
+	err := t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error { return t.addUsage(tx) })
+	if err != nil {
+		t.engine.opts.Logger.Warn("count the usage of a failed turn", "run", t.run.ID, "error", err)
+	}
+}
+
+// addUsage counts, in the transaction of whatever else is written, what is not counted yet.
+func (t *turn) addUsage(tx store.Tx) error {
+	if t.unrecorded == (model.Usage{}) {
+		return nil
+	}
+	if err := t.lease.AddUsage(tx, wire.Usage(t.unrecorded)); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() { t.unrecorded = model.Usage{} })
+	return nil
 }
 
 // failure turns an error into how the run ends: the configuration is wrong, the provider failed, or we did.
@@ -92,6 +137,7 @@ func (t *turn) carryOut(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		t.unrecorded = t.unrecorded.Add(answer.Usage)
 		t.unique(&answer.Message)
 		calls := callsOf(answer.Message)
 		if len(calls) == 0 {
@@ -129,12 +175,25 @@ func (t *turn) load(ctx context.Context) error {
 		return err
 	}
 	for i := range t.entries {
-		if id := t.entries[i].call.ID; id != "" {
-			t.ids[id] = true
-		}
+		t.know(&t.entries[i])
 	}
 	t.model, err = t.engine.opts.Models.Resolve(ctx, t.session.Account, t.scope.Definition, t.session.ModelOverride)
 	return err
+}
+
+// know notes what the turn needs to remember of an event.
+func (t *turn) know(e *entry) {
+	if e.call.ID != "" {
+		t.ids[e.call.ID] = true
+	}
+	for _, m := range e.hidden.messages() {
+		for _, p := range callsOf(m) {
+			t.ids[p.CallID] = true
+		}
+	}
+	if e.run == t.run.ID && e.kind == sessionlog.TypeMessage && e.message.Role == "assistant" {
+		t.said = e.id
+	}
 }
 
 // repair answers calls that a killed process left open, before anything else is asked of the model.
@@ -147,7 +206,7 @@ func (t *turn) repair(ctx context.Context) error {
 		if err := t.retirePlan(tx); err != nil {
 			return err
 		}
-		_, err := t.append(tx, t.lease, results...)
+		_, err := t.append(tx, t.lease, nil, results...)
 		return err
 	})
 }
@@ -208,7 +267,7 @@ func (t *turn) request(ctx context.Context) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
-	messages := replay(t.entries)
+	messages := append(replay(t.entries), t.before...)
 	st.concurrent = t.concurrent()
 	st.idle = len(messages) > 0 && messages[len(messages)-1].Role == model.Assistant
 	req := model.Request{
@@ -309,36 +368,46 @@ func (t *turn) entry(payload any) sessionlog.Entry {
 	return sessionlog.Entry{Payload: payload, Run: t.run.ID}
 }
 
-// append writes events under the lease and, once they are durable, adds them to what this turn replays.
-func (t *turn) append(tx store.Tx, fence sessionlog.Fence, entries ...sessionlog.Entry) ([]wire.SessionEvent, error) {
-	events, err := t.engine.opts.Log.Append(tx, t.session.ID, fence, entries...)
+// append writes events under the lease and, once they are durable, adds them to what this turn replays, as a later turn will
+// read them. whole is the message that the first of them begins, if events do not give it back.
+func (t *turn) append(tx store.Tx, fence sessionlog.Fence, whole *model.Message, entries ...sessionlog.Entry) ([]wire.SessionEvent, error) {
+	if len(entries) > 0 {
+		opaque, err := (&hidden{Before: t.before, Whole: whole}).encode()
+		if err != nil {
+			return nil, err
+		}
+		entries[0].Opaque = opaque
+	}
+	events, err := t.engine.opts.Log.Append(tx, t.run.Session, fence, entries...)
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	stored := make([]sessionlog.Stored, len(events))
+	for i, ev := range events {
+		stored[i] = sessionlog.Stored{
+			SessionEvent: ev, Type: typeOf(entries[i].Payload), Actor: sessionlog.ActorAgent, Opaque: entries[i].Opaque, Run: t.run.ID,
+		}
+	}
+	fresh, err := read(stored)
 	if err != nil {
 		return nil, err
 	}
 	tx.AfterCommit(func() {
-		for i, ev := range events {
-			t.remember(ev.Seq, entries[i])
+		t.before = nil
+		for i := range fresh {
+			t.know(&fresh[i])
 		}
+		t.entries = append(t.entries, fresh...)
 	})
 	return events, nil
 }
 
-func (t *turn) remember(seq int64, in sessionlog.Entry) {
-	e := entry{seq: seq, run: t.run.ID, actor: sessionlog.ActorAgent}
-	switch p := in.Payload.(type) {
-	case wire.MessageEvent:
-		e.kind, e.message = sessionlog.TypeMessage, p
-		t.spoke = t.spoke || p.Role == "assistant"
+func typeOf(payload any) string {
+	switch payload.(type) {
 	case wire.ToolCallEvent:
-		e.kind, e.call = sessionlog.TypeToolCall, p
+		return sessionlog.TypeToolCall
 	case wire.ToolResultEvent:
-		e.kind, e.result = sessionlog.TypeToolResult, p
+		return sessionlog.TypeToolResult
 	}
-	if len(in.Opaque) > 0 {
-		var whole model.Message
-		if json.Unmarshal(in.Opaque, &whole) == nil {
-			e.whole = &whole
-		}
-	}
-	t.entries = append(t.entries, e)
+	return sessionlog.TypeMessage
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/runs"
@@ -14,26 +15,29 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-// finish writes the answer and ends the run in one transaction.
+// finish writes the answer and ends the run in one transaction. A turn that has spoken before its last call may end without
+// another word.
 func (t *turn) finish(ctx context.Context, answer model.Event) error {
 	text := textOf(answer.Message)
-	if text == "" {
+	silent := strings.TrimSpace(text) == ""
+	if silent && t.said == "" {
 		return &model.Error{Kind: model.ErrEmptyAnswer, Message: "The model ended its turn without an answer."}
 	}
 	t.engine.opts.Point(PointBeforeFinish)
 	t.partial.done()
 	return t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
-		events, err := t.append(tx, t.lease, t.said(answer, text))
-		if err != nil {
+		said := t.said
+		if !silent {
+			events, err := t.append(tx, t.lease, whole(answer.Message, nil), t.spoken(answer, text))
+			if err != nil {
+				return err
+			}
+			said = events[0].ID
+		}
+		if err := t.addUsage(tx); err != nil {
 			return err
 		}
-		if err := t.settlePlan(tx); err != nil {
-			return err
-		}
-		if err := t.lease.AddUsage(tx, wire.Usage(answer.Usage)); err != nil {
-			return err
-		}
-		output, err := json.Marshal(Output{AssistantEventID: events[0].ID})
+		output, err := json.Marshal(Output{AssistantEventID: said})
 		if err != nil {
 			return fmt.Errorf("encode output: %w", err)
 		}
@@ -41,7 +45,7 @@ func (t *turn) finish(ctx context.Context, answer model.Event) error {
 	})
 }
 
-// settlePlan copies a plan that this run settled onto the run, where it stays when a later turn replaces the session's.
+// settlePlan copies a plan that this run has just settled onto the run, where it stays when a later turn replaces the session's.
 func (t *turn) settlePlan(tx store.Tx) error {
 	session, err := sessionlog.Get(tx, t.session.ID)
 	if err != nil {
@@ -53,32 +57,31 @@ func (t *turn) settlePlan(tx store.Tx) error {
 	return nil
 }
 
-// said is the assistant message of an answer. It carries the whole message when a provider needs parts of it back.
-func (t *turn) said(answer model.Event, text string) sessionlog.Entry {
+// spoken is the assistant message of an answer.
+func (t *turn) spoken(answer model.Event, text string) sessionlog.Entry {
 	usage := wire.Usage(answer.Usage)
-	e := t.entry(wire.MessageEvent{
+	return t.entry(wire.MessageEvent{
 		Type: sessionlog.TypeMessage, Role: "assistant", Content: text,
 		Meta: &wire.EventMeta{
 			Model: t.model.ID, Provider: t.model.Type, Usage: &usage, DurationMs: t.elapsed(), ReasoningLevel: string(t.model.Reasoning),
 		},
 	})
-	e.Opaque = opaque(answer.Message)
-	return e
 }
 
 func (t *turn) elapsed() int64 {
 	return max(t.engine.opts.Clock.Now().Sub(t.started).Milliseconds(), 0)
 }
 
-// opaque is the whole message when it holds provider state, else nothing.
-func opaque(m model.Message) json.RawMessage {
+// whole is the message itself when events cannot give it back: it holds provider state, or calls that leave no events.
+func whole(m model.Message, calls []*call) *model.Message {
 	for _, p := range m.Parts {
 		if p.Kind == model.PartOpaque {
-			b, err := json.Marshal(m)
-			if err != nil {
-				return nil
-			}
-			return b
+			return &m
+		}
+	}
+	for _, c := range calls {
+		if c.silent() {
+			return &m
 		}
 	}
 	return nil
@@ -92,7 +95,11 @@ type call struct {
 	err    error
 }
 
-func (c *call) silent() bool { return c.verb != nil && c.verb.Silent() }
+// silent calls leave no events once they are sure to take effect. One that missed or failed is written down like any other,
+// so that the model learns of it.
+func (c *call) silent() bool {
+	return c.verb != nil && c.verb.Silent() && c.err == nil && c.result.Change != nil
+}
 
 // pure calls may be recorded together with their results, since nothing is lost when both are.
 func (c *call) pure() bool { return c.verb == nil || c.verb.Effect() == verbs.Pure || c.verb.Silent() }
@@ -107,68 +114,102 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 		announce = announce || !calls[i].pure()
 	}
 	t.partial.done()
-	if announce {
-		if err := t.write(ctx, answer, calls, nil); err != nil {
-			return err
+	if !announce {
+		for _, c := range calls {
+			if err := t.execute(ctx, c); err != nil {
+				return err
+			}
 		}
-		t.engine.opts.Point(PointCallsAppended)
+		return t.write(ctx, answer, calls, calls)
 	}
+	// Whether a silent call will be silent must be known before anything is announced; preparing it changes nothing.
 	for _, c := range calls {
-		t.execute(ctx, c)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if c.verb != nil && c.verb.Silent() {
+			if err := t.execute(ctx, c); err != nil {
+				return err
+			}
 		}
-		if !announce {
-			continue
+	}
+	if err := t.write(ctx, answer, calls, nil); err != nil {
+		return err
+	}
+	t.engine.opts.Point(PointCallsAppended)
+	for _, c := range calls {
+		if c.verb == nil || !c.verb.Silent() {
+			if err := t.execute(ctx, c); err != nil {
+				return err
+			}
 		}
 		if err := t.settle(ctx, c); err != nil {
 			return err
 		}
 	}
-	if announce {
-		return nil
-	}
-	return t.write(ctx, answer, calls, calls)
+	return nil
 }
 
 // write appends the answer's text and calls, and the results of those that have one, and counts the usage.
 func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*call) error {
-	return t.commit(ctx, func(tx store.Tx) error {
-		var entries []sessionlog.Entry
-		if text := textOf(answer.Message); text != "" {
-			entries = append(entries, t.said(answer, text))
-		}
-		for _, c := range calls {
-			if !c.silent() {
-				entries = append(entries, t.entry(wire.ToolCallEvent{
-					Type: sessionlog.TypeToolCall, ID: c.part.CallID, Name: c.part.Name, Input: loggable(c.part.Arguments),
-				}))
-			}
-		}
-		if len(entries) > 0 {
-			entries[0].Opaque = opaque(answer.Message)
-		}
+	err := t.commit(ctx, func(tx store.Tx) error {
+		var outcomes []sessionlog.Entry
 		for _, c := range results {
 			e, err := t.outcome(tx, c)
 			if err != nil {
 				return err
 			}
 			if !c.silent() {
-				entries = append(entries, e)
+				outcomes = append(outcomes, e)
 			}
 		}
-		if _, err := t.append(tx, t.lease, entries...); err != nil {
+		message := whole(answer.Message, calls)
+		entries := append(t.announcement(answer, calls), outcomes...)
+		if _, err := t.append(tx, t.lease, message, entries...); err != nil {
 			return err
 		}
-		return t.lease.AddUsage(tx, wire.Usage(answer.Usage))
+		if len(entries) == 0 {
+			tx.AfterCommit(func() { t.before = append(t.before, exchange(answer.Message)...) })
+		}
+		return t.addUsage(tx)
 	})
+	if err == nil {
+		t.partial.text.Reset()
+	}
+	return err
 }
 
-// execute carries out a call as far as that goes without a transaction.
-func (t *turn) execute(ctx context.Context, c *call) {
+// announcement is what an answer says and asks for, as events.
+func (t *turn) announcement(answer model.Event, calls []*call) []sessionlog.Entry {
+	var entries []sessionlog.Entry
+	if text := textOf(answer.Message); text != "" {
+		entries = append(entries, t.spoken(answer, text))
+	}
+	for _, c := range calls {
+		if !c.silent() {
+			entries = append(entries, t.entry(wire.ToolCallEvent{
+				Type: sessionlog.TypeToolCall, ID: c.part.CallID, Name: c.part.Name, Input: loggable(c.part.Arguments),
+			}))
+		}
+	}
+	return entries
+}
+
+// exchange is a message of silent calls only, and their results.
+func exchange(m model.Message) []model.Message {
+	var results []model.Part
+	for _, p := range callsOf(m) {
+		results = append(results, model.Part{Kind: model.PartToolResult, CallID: p.CallID, Name: p.Name, Text: nothing})
+	}
+	return []model.Message{m, {Role: model.Tool, Parts: results}}
+}
+
+// execute carries out a call as far as that goes without a transaction. It fails only when the turn is over.
+func (t *turn) execute(ctx context.Context, c *call) error {
 	t.partial.activity(wire.RunActivity{Phase: "tool", ToolName: c.part.Name, ToolCallID: c.part.CallID, Detail: detail(c.part.Arguments)}, nil)
 	c.result, c.err = t.engine.opts.Verbs.Call(ctx, t.scope, c.part.Name, c.part.Arguments)
 	t.engine.opts.Point(PointEffectReady)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // settle makes the effect of an announced call and records its result.
@@ -178,7 +219,7 @@ func (t *turn) settle(ctx context.Context, c *call) error {
 		if err != nil || c.silent() {
 			return err
 		}
-		_, err = t.append(tx, t.lease, e)
+		_, err = t.append(tx, t.lease, nil, e)
 		return err
 	})
 	t.engine.opts.Point(PointEffectDone)
@@ -194,7 +235,11 @@ type failedChange struct {
 // Error implements error.
 func (f *failedChange) Error() string { return f.err.Error() }
 
-// commit writes. When the change of a call fails, its result becomes that failure and the rest is written again.
+// Unwrap lets the store see that the change only lost against another transaction.
+func (f *failedChange) Unwrap() error { return f.err }
+
+// commit writes. When the change of a call fails, its result becomes that failure and the rest is written again: at most once
+// for every call.
 func (t *turn) commit(ctx context.Context, fn func(store.Tx) error) error {
 	for {
 		err := t.engine.opts.Store.Write(ctx, store.Interactive, fn)
@@ -217,6 +262,11 @@ func (t *turn) outcome(tx store.Tx, c *call) (sessionlog.Entry, error) {
 		}
 		if value, err = c.result.Change.Apply(tx); err != nil {
 			return sessionlog.Entry{}, &failedChange{c, err}
+		}
+		if c.silent() {
+			if err := t.settlePlan(tx); err != nil {
+				return sessionlog.Entry{}, err
+			}
 		}
 	}
 	if err != nil {

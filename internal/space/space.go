@@ -12,6 +12,7 @@ package space
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loam-agents/loam/internal/fault"
@@ -158,6 +159,7 @@ func KnownOptions(options map[string]any, address string, known ...string) error
 			unknown = append(unknown, key)
 		}
 	}
+	slices.Sort(unknown)
 	switch {
 	case len(unknown) == 0:
 		return nil

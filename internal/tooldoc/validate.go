@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -14,13 +15,25 @@ import (
 )
 
 // Validator checks inputs against one document's schema. It is safe for concurrent use.
-type Validator struct{ schema *jsonschema.Schema }
+type Validator struct {
+	schema *jsonschema.Schema
+	// cost is the number of sub-schemas that one value may meet.
+	cost int
+}
 
-// NewValidator compiles a document's input schema. Formats are asserted.
+// NewValidator compiles a document's input schema. Formats are asserted. It fails for a schema that is broken, over the limits,
+// or refers to itself or to anything outside.
 func NewValidator(d *Document) (*Validator, error) {
+	if len(d.Input) > MaxSchema {
+		return nil, fmt.Errorf("tool %q: input schema is larger than %d bytes", d.Name, MaxSchema)
+	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(d.Input))
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: parse input schema: %w", d.Name, err)
+	}
+	weight, err := cost(doc)
+	if err != nil {
+		return nil, fmt.Errorf("tool %q: %w", d.Name, err)
 	}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
@@ -33,7 +46,7 @@ func NewValidator(d *Document) (*Validator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: compile input schema: %w", d.Name, err)
 	}
-	return &Validator{schema: schema}, nil
+	return &Validator{schema: schema, cost: max(weight, 1)}, nil
 }
 
 // noLoader refuses every reference out of the schema: a schema is data of strangers and must not make us read anything.
@@ -44,12 +57,16 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("schema refers to %q: references out of a schema are not followed", url)
 }
 
-// Parse validates what a model wrote as arguments. Empty text, null and text that is not JSON are misses like any other.
+// Parse validates what a model wrote as arguments. Empty text and null are an empty object; text that is not JSON, or too much
+// for the schema, is a miss like any other.
 // It returns the canonical input, or the reasons of the miss as "$.path: message", at most 20 of them.
 func (v *Validator) Parse(arguments string) (json.RawMessage, []string) {
 	text := strings.TrimSpace(arguments)
 	if text == "" || text == "null" {
 		text = "{}"
+	}
+	if len(text) > MaxInput || len(text) > maxWork/v.cost {
+		return nil, []string{"$: the input is too large"}
 	}
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -61,7 +78,11 @@ func (v *Validator) Parse(arguments string) (json.RawMessage, []string) {
 	return json.RawMessage(text), nil
 }
 
-const maxReasons = 20
+// Limits of what a miss says: reasons, and bytes of one.
+const (
+	maxReasons = 20
+	maxReason  = 400
+)
 
 func reasons(err error) []string {
 	ve, ok := errors.AsType[*jsonschema.ValidationError](err)
@@ -77,7 +98,7 @@ func reasons(err error) []string {
 			for _, p := range e.InstanceLocation {
 				path += "." + p
 			}
-			out = append(out, path+": "+e.ErrorKind.LocalizedString(printer))
+			out = append(out, clip(path+": "+e.ErrorKind.LocalizedString(printer)))
 		}
 		for _, c := range e.Causes {
 			walk(c)
@@ -85,7 +106,15 @@ func reasons(err error) []string {
 	}
 	walk(ve)
 	sort.Strings(out)
+	out = slices.Compact(out)
 	return out[:min(len(out), maxReasons)]
+}
+
+func clip(s string) string {
+	if len(s) <= maxReason {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxReason], "") + "…"
 }
 
 // Miss is the result of a call whose input its document rejects: the contract and the reasons, not an error.

@@ -95,18 +95,19 @@ func normalize(p *wire.RunPlan) {
 }
 
 // stamp sets what only the server may say: the owner, which a rewrite of the same settled plan keeps, and the time of
-// settlement, which stands while every step is settled.
+// settlement, which stands while every step of that plan is settled.
 func (v *Plan) stamp(p *wire.RunPlan, before *wire.RunPlan, run string) {
+	again := before != nil && before.SettledAt > 0 && sameSteps(p, before)
 	p.OwnerRunID = run
-	if before != nil && before.SettledAt > 0 && sameSteps(p, before) {
+	if again {
 		p.OwnerRunID = before.OwnerRunID
 	}
-	if !Settled(p) {
-		return
-	}
-	p.SettledAt = clock.Millis(v.clock)
-	if before != nil && before.SettledAt > 0 {
+	switch {
+	case !Settled(p):
+	case again:
 		p.SettledAt = before.SettledAt
+	default:
+		p.SettledAt = clock.Millis(v.clock)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"unicode"
 
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/sessionlog"
@@ -48,7 +49,7 @@ func (v *Status) Call(_ context.Context, scope space.Scope, input json.RawMessag
 	if err := decode(input, &req); err != nil {
 		return Result{}, err
 	}
-	title, description := trimmed(req.Title), trimmed(req.Description)
+	title, description := line(req.Title), trimmed(req.Description)
 	switch {
 	case title == "" && req.Description == nil:
 		return Result{}, fault.Invalid("Give a title or a description")
@@ -80,9 +81,24 @@ func (v *Status) Call(_ context.Context, scope space.Scope, input json.RawMessag
 	})}, nil
 }
 
+// trimmed is a text without what a database cannot keep: it takes everything but the NUL character.
 func trimmed(s *string) string {
 	if s == nil {
 		return ""
 	}
-	return strings.TrimSpace(*s)
+	return strings.TrimSpace(strings.ReplaceAll(*s, "\x00", ""))
+}
+
+// line is a text on one line, without control characters.
+func line(s *string) string {
+	if s == nil {
+		return ""
+	}
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, *s)
+	return strings.Join(strings.Fields(text), " ")
 }
