@@ -237,7 +237,7 @@ func TestMemoriesOfAgentsAreApart(t *testing.T) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if got, err := b.read("a"); err != nil || got.Content != "x" {
+		if got, err := b.read("a"); err != nil || got.Content == nil || *got.Content != "x" {
 			b.t.Errorf("read = %+v, %v", got, err)
 		}
 		sum, err := look(b, func(tx store.Tx) (memory.Totals, error) { return memory.SumUp(tx, "second") })

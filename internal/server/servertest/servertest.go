@@ -183,25 +183,36 @@ func Decode(t testing.TB, events []wire.SessionEvent) []Event {
 	return out
 }
 
-// Watch follows a key until the test ends and returns the frames.
+// Watch follows a key until the test ends and returns the frames. It returns when the subscription stands: whatever happens
+// then is among the frames.
 func (h *Harness) Watch(key string, after int64) <-chan client.Frame {
 	h.t.Helper()
 	out := make(chan client.Frame, 4096)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
+	stands := make(chan struct{})
 	h.t.Cleanup(func() {
 		cancel()
 		<-done
 	})
 	go func() {
 		defer close(done)
+		first := true
 		for f, err := range h.Subscribe(ctx, key, after) {
 			if err != nil {
 				return
 			}
 			out <- f
+			if first && f.Kind == wire.FrameSubscribed {
+				first = false
+				close(stands)
+			}
 		}
 	}()
+	select {
+	case <-stands:
+	case <-done:
+	}
 	return out
 }
 
