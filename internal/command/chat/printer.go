@@ -24,8 +24,9 @@ type Printer struct {
 	muted bool
 	// open says that the cursor stands inside of a line.
 	open bool
-	plan string
-	lost bool
+	// plan is the present plan as text, printed the one on the screen.
+	plan, printed string
+	lost          bool
 }
 
 type call struct {
@@ -63,6 +64,9 @@ func (p *Printer) Event(e wire.SessionEvent) {
 		p.line(p.style.alarm("error: ") + harmless(ev.Message))
 	}
 	p.muted = false
+	if p.shown == "" {
+		p.printPlan()
+	}
 }
 
 func (p *Printer) message(ev payload) {
@@ -97,7 +101,7 @@ func (p *Printer) result(ev payload, at int64) {
 	if ev.Meta != nil && ev.Meta.DurationMs > 0 {
 		took = time.Duration(ev.Meta.DurationMs) * time.Millisecond
 	}
-	text := "· " + c.text + " " + took.String()
+	text := fmt.Sprintf("· %s %d ms", c.text, took.Milliseconds())
 	if ev.Error != "" {
 		text += " failed: " + oneLine(ev.Error, 200)
 	}
@@ -138,20 +142,19 @@ func (p *Printer) Partial(id string, patch wire.PartialPatch) {
 	p.text(patch.TextDelta)
 }
 
-// Session implements View: it prints the plan when it has changed.
+// Session implements View: it prints the plan when it has changed, though not into the middle of a message.
 func (p *Printer) Session(s wire.SessionInfo) {
-	text := planText(s.Plan)
-	if text == p.plan || text == "" {
-		p.plan = text
-		return
+	p.plan = planText(s.Plan)
+	if p.shown == "" {
+		p.printPlan()
 	}
-	p.plan = text
-	if p.shown != "" {
-		// A message is being written. The plan comes with the next change, rather than into the middle of it.
-		p.plan = ""
-		return
+}
+
+func (p *Printer) printPlan() {
+	if p.plan != p.printed && p.plan != "" {
+		p.line(p.style.dim(p.plan))
 	}
-	p.line(p.style.dim(text))
+	p.printed = p.plan
 }
 
 // planText is a plan as a checklist, without a line break at its end.

@@ -142,6 +142,10 @@ func (t *Talk) command(ctx context.Context, text string) {
 	case "/stop":
 		err = t.stop(ctx)
 	case "/retry":
+		if t.Conversation.SessionID() == "" {
+			t.Printer.Note("There is nothing to try again yet.")
+			return
+		}
 		t.turn(ctx, t.Conversation.Retry)
 	default:
 		t.Printer.Note("There is no command " + oneLine(text, 40) + "; /help lists them.")

@@ -42,11 +42,8 @@ func (c *Conversation) Say(ctx context.Context, text string, own func(clientMess
 	})
 }
 
-// Retry repeats a turn that failed. Errors are those of Say.
+// Retry repeats the latest turn of the session after it failed. Errors are those of Say.
 func (c *Conversation) Retry(ctx context.Context) error {
-	if c.session == "" {
-		return errors.New("there is nothing to try again yet")
-	}
 	return c.turn(ctx, func(ctx context.Context) (wire.MessageSessionResponse, error) {
 		return client.Call[wire.MessageSessionResponse](ctx, c.client, "RetrySession", wire.SessionRequest{SessionID: c.session})
 	})

@@ -1,0 +1,135 @@
+package command_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite"
+
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/command"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"loam": func() { os.Exit(command.Main()) }})
+}
+
+// TestScripts runs the real commands against real server processes. Every file of testdata/script is one test; its first
+// lines say what it proves.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("LOAM_TUTOR_PACE", "-1ms")
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode,
+		},
+	})
+}
+
+// patience bounds every wait for a process.
+const patience = time.Minute
+
+// until waits for a condition that another process brings about.
+func until(ts *testscript.TestScript, what string, condition func() bool) {
+	timeout := clock.System{}.After(patience)
+	for !condition() {
+		select {
+		case <-clock.System{}.After(5 * time.Millisecond):
+		case <-timeout:
+			ts.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// address is what a server says about itself in its data folder.
+type address struct {
+	URL string
+	PID int
+}
+
+func readAddress(ts *testscript.TestScript, dir string) (a address, ok bool) {
+	text, err := os.ReadFile(filepath.Join(ts.MkAbs(dir), "server.json"))
+	return a, err == nil && json.Unmarshal(text, &a) == nil && a.URL != ""
+}
+
+// up DIR waits until the server of a data folder listens, and sets $URL and $ADDR.
+func up(ts *testscript.TestScript, _ bool, args []string) {
+	var a address
+	until(ts, "the address of the server", func() (ok bool) {
+		a, ok = readAddress(ts, args[0])
+		return ok
+	})
+	ts.Setenv("URL", a.URL)
+	ts.Setenv("ADDR", strings.TrimPrefix(a.URL, "http://"))
+}
+
+// down DIR ends the server of a data folder with SIGTERM and waits until its address is gone.
+func down(ts *testscript.TestScript, _ bool, args []string) {
+	a, ok := readAddress(ts, args[0])
+	if !ok {
+		ts.Fatalf("no server runs on %s", args[0])
+	}
+	ts.Check(syscall.Kill(a.PID, syscall.SIGTERM))
+	until(ts, "the end of the server", func() bool {
+		_, err := os.Stat(filepath.Join(ts.MkAbs(args[0]), "server.json"))
+		return errors.Is(err, os.ErrNotExist)
+	})
+}
+
+// exits CODE PROGRAM… runs a program that must end with a code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// sql FILE STATEMENT changes an SQLite database that no server has open.
+func execSQL(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer func() { ts.Check(db.Close()) }()
+	_, err = db.Exec(args[1])
+	ts.Check(err)
+}
+
+// outputs FILE TEXT waits until a file that a process writes holds a text.
+func outputs(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, args[1], func() bool {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(text), args[1])
+	})
+}
+
+// mode OCTAL PATH compares the permissions of a file.
+func mode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := strconv.FormatUint(uint64(info.Mode().Perm()), 8); got != args[0] {
+		ts.Fatalf("%s has mode %s, want %s", args[1], got, args[0])
+	}
+}
