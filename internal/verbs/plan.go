@@ -73,7 +73,8 @@ func (v *Plan) Call(_ context.Context, scope space.Scope, input json.RawMessage)
 	})}, nil
 }
 
-// normalize bounds what a model wrote: what it may not say (owner, settlement) never gets in.
+// normalize bounds what a model wrote and gives every step an id of its own: what it may not say (owner, settlement) never
+// gets in.
 func normalize(p *wire.RunPlan) {
 	p.Title, p.OwnerRunID, p.SettledAt = clip(p.Title), "", 0
 	if len(p.Steps) > maxPlanSteps {
@@ -82,12 +83,14 @@ func normalize(p *wire.RunPlan) {
 	if p.Steps == nil {
 		p.Steps = []wire.PlanStep{}
 	}
+	taken := map[string]bool{"": true}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		s.ID, s.Label, s.ResolvedBy = clip(s.ID), clip(s.Label), ""
-		if s.ID == "" {
-			s.ID = fmt.Sprintf("step-%d", i+1)
+		for n := i + 1; taken[s.ID]; n++ {
+			s.ID = fmt.Sprintf("step-%d", n)
 		}
+		taken[s.ID] = true
 		if s.Status == "" {
 			s.Status = "pending"
 		}

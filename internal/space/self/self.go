@@ -64,7 +64,7 @@ func (s *Scheme) Read(ctx context.Context, scope space.Scope, req space.ReadRequ
 		"agentId": scope.Agent, "name": def.Name, "model": def.Model, "modelProvider": def.ModelProvider,
 		"systemPrompt": prompt.Markdown(def.SystemPrompt),
 		"grants":       map[string]any{"callableTools": grants.Callables, "publish": grants.Publish},
-		"memory":       map[string]any{"totalFiles": summary.Files, "topLevel": summary.TopLevel},
+		"memory":       map[string]any{"totalFiles": summary.Files, "topLevel": append([]string{}, summary.TopLevel...)},
 		"sessionCount": sessions,
 		"guidance":     "This record is your owner's to edit. Ask them when something in it should change.",
 	}
