@@ -7,6 +7,7 @@ package doctor
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/loam-agents/loam/client"
@@ -81,6 +82,9 @@ type report struct {
 	options  Options
 	findings []Finding
 }
+
+// sentence ends a text with a full stop.
+func sentence(text string) string { return strings.TrimRight(text, ". ") + "." }
 
 func (r *report) ok(check, text string) { r.add(check, OK, text, "") }
 

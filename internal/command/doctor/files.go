@@ -34,7 +34,7 @@ func (r *report) folder() {
 	case errors.Is(err, fs.ErrNotExist):
 		r.warn(check, dir+" does not exist yet.", "The first `loam serve` makes it; if you have data elsewhere, name it with --data.")
 	case err != nil:
-		r.fail(check, err.Error(), "Correct the owner and mode of the folders above it.")
+		r.fail(check, sentence(err.Error()), "Correct the owner and mode of the folders above it.")
 	case !info.IsDir():
 		r.fail(check, dir+" is not a folder.", "Name a folder with --data.")
 	case info.Mode().Perm()&0o077 != 0:
@@ -53,20 +53,20 @@ const accessWrite = 0x7
 func (r *report) ownerKey() {
 	const check = "owner key"
 	path := filepath.Join(r.dataDir(), server.OwnerKeyFile)
+	if _, err := os.Stat(path); err == nil && !r.private(check, path) {
+		return
+	}
 	key, err := server.OwnerKey(r.dataDir())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if _, missing := os.Stat(r.dataDir()); missing != nil {
-			return
+		if _, err := os.Stat(r.dataDir()); err == nil {
+			r.warn(check, path+" is not there: commands on this machine cannot act as the owner.",
+				"Bring it back from a backup, or give commands another key with --key.")
 		}
-		r.warn(check, path+" is not there: commands on this machine cannot act as the owner.",
-			"Bring it back from a backup, or give commands another key with --key.")
 	case err != nil:
-		r.fail(check, err.Error(), "Bring the file back from a backup.")
+		r.fail(check, sentence(err.Error()), "Bring the file back from a backup.")
 	default:
-		if r.private(check, path) {
-			r.ok(check, key.ID().String()+" in "+path+".")
-		}
+		r.ok(check, key.ID().String()+" in "+path+".")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"syscall"
 
 	"github.com/loam-agents/loam/client"
@@ -43,7 +44,7 @@ func (r *report) remoteProviders(ctx context.Context) {
 	c := r.options.Client
 	list, err := client.Call[wire.ListModelProvidersResponse](ctx, c, "ListModelProviders", nil)
 	if err != nil {
-		r.warn("providers", "The server did not list its providers: "+err.Error()+".", "Give a key that the server knows with --key.")
+		r.warn("providers", "The server did not list its providers: "+sentence(err.Error()), "Give a key that the server knows with --key.")
 		return
 	}
 	for _, p := range list.Providers {
@@ -67,9 +68,9 @@ func (r *report) provider(ctx context.Context, name string, probe func(context.C
 		if e, ok := model.AsError(err); ok {
 			text = e.Error()
 		}
-		r.fail(check, text+": agents that use it cannot work.", "Set its key or address again: loam providers set "+name+" --help")
+		r.fail(check, sentence(text)+" Agents that use it cannot work.", "Set its key or address again: loam providers set "+name+" --help")
 	default:
-		r.ok(check, fmt.Sprintf("It answers and offers %d models.", models))
+		r.ok(check, "It answers, and its list of models has "+strconv.Itoa(models)+".")
 	}
 }
 
@@ -85,7 +86,7 @@ func (r *report) port() {
 	case errors.Is(err, syscall.EADDRINUSE):
 		r.fail(check, "Another program listens on "+listen+": `loam serve` could not start.", "Stop that program, or choose another address with --listen.")
 	case err != nil:
-		r.fail(check, err.Error()+".", "Choose another address with --listen.")
+		r.fail(check, sentence(err.Error()), "Choose another address with --listen.")
 	default:
 		_ = listener.Close()
 		r.ok(check, listen+" is free.")
@@ -102,7 +103,7 @@ func (r *report) database(ctx context.Context) {
 	}
 	defer func() { _ = data.Close() }()
 	if err := data.Check(ctx); err != nil {
-		r.fail(check, err.Error()+".", "Restore a backup; copies from before migrations lie beside the file.")
+		r.fail(check, sentence(err.Error()), "Restore a backup; copies from before migrations lie beside the file.")
 		return
 	}
 	r.ok(check, "It opens, and its integrity check passes.")
@@ -111,7 +112,7 @@ func (r *report) database(ctx context.Context) {
 	}
 	names, err := data.Providers(ctx)
 	if err != nil {
-		r.fail("providers", err.Error()+".", "")
+		r.fail("providers", sentence(err.Error()), "")
 		return
 	}
 	for _, name := range names {
@@ -122,7 +123,7 @@ func (r *report) database(ctx context.Context) {
 // unopened explains why the database could not be opened.
 func (r *report) unopened(err error) {
 	const check = "database"
-	text := err.Error() + "."
+	text := sentence(err.Error())
 	switch {
 	case errors.Is(err, server.ErrNoData):
 		r.warn(check, "Nothing is there yet.", "The first `loam serve` makes it.")
@@ -149,11 +150,11 @@ func (r *report) vault(ctx context.Context, data *server.Inspection) bool {
 		r.ok(check, "It opens the secrets of this database.")
 		return true
 	case errors.Is(err, vault.ErrWrongKey):
-		r.fail(check, err.Error()+".", "Bring back the key that belongs to this database; without it the secrets are lost.")
+		r.fail(check, sentence(err.Error()), "Bring back the key that belongs to this database; without it the secrets are lost.")
 	case errors.Is(err, vault.ErrNoKey):
-		r.fail(check, err.Error()+".", "Bring the key back from a backup.")
+		r.fail(check, sentence(err.Error()), "Bring the key back from a backup.")
 	default:
-		r.fail(check, err.Error()+".", "")
+		r.fail(check, sentence(err.Error()), "")
 	}
 	return false
 }
