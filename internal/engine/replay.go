@@ -201,7 +201,7 @@ const nothing = `{"ok":true}`
 // arguments is a call's input as the model wrote it: input that was not JSON is kept in the log as a JSON string.
 func arguments(input json.RawMessage) string {
 	var text string
-	if json.Unmarshal(input, &text) == nil {
+	if len(input) > 0 && input[0] == '"' && json.Unmarshal(input, &text) == nil {
 		return text
 	}
 	return string(input)
