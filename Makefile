@@ -30,7 +30,7 @@ ROUNDS ?= 300
 # In CI every test is named.
 VERBOSE := $(if $(CI),-v)
 
-.PHONY: help run build test check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench fuzz fmt licences release clean tools
+.PHONY: help run build test check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench microbench fuzz fmt licences release clean tools
 
 help: ## list these commands
 	@echo "make run     start Loam on this machine; no key, no database server needed"
@@ -89,7 +89,12 @@ crash: tools ## kill the real process at every named point and ROUNDS random mom
 	@.ci/need go postgresql
 	@LOAM_CRASH_ROUNDS=$(ROUNDS) $(TOOLS)/gotest -v -timeout=30m ./internal/crashtest/...
 
-bench: ## run the benchmarks (PKG=… narrows)
+bench: ## measure a real server and write the numbers into docs/benchmarks.md
+	@mkdir -p $(TOOLS)
+	@go build -buildvcs=false -o $(TOOLS)/benchmark ./internal/benchmark
+	@$(TOOLS)/benchmark -write docs/benchmarks.md
+
+microbench: ## run the Go benchmarks of the packages (PKG=… narrows)
 	go test -buildvcs=false -run '^$$' -bench . -benchmem $(PKG)
 
 fuzz: ## run every fuzz target for FUZZTIME
