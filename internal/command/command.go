@@ -105,8 +105,12 @@ func (a *app) parse(args []string) (selected *kong.Context, exited bool, err err
 		return nil, false, err
 	}
 	selected, err = parser.Parse(args)
-	if exited || err != nil {
-		return nil, exited, usage(err)
+	if exited {
+		// The parser goes on after it has printed help; what it misses then is no mistake of anybody.
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, usage(err)
 	}
 	a.data, a.config = root.Data, root.Config
 	a.newServe = func() (*serveCommand, error) { return a.defaultServe(args) }

@@ -9,4 +9,4 @@
 // values of settings, exitcode numbers the failures, and chat shows a conversation.
 package command
 
-//go:generate go test -run TestReferenceDocuments -update .
+//go:generate go test -run "TestReferenceDocumentsAreCurrent|TestHelp" -update .
