@@ -18,9 +18,6 @@ func (w *world) crash(t *testing.T, runID string) {
 	w.exec(t, `UPDATE runs SET lease_expires_at = 0 WHERE id = ?`, runID)
 }
 
-// sweep makes every process look for dead leases.
-func (w *world) sweep() { w.clock.Advance(2 * time.Second) }
-
 func TestAWorkerWhoseLeaseWasTakenOverCanDoNothing(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		dead := w.working(t, "dead", one)
@@ -28,9 +25,7 @@ func TestAWorkerWhoseLeaseWasTakenOverCanDoNothing(t *testing.T) {
 		before := dead.next(t)
 		w.crash(t, r.ID)
 		heir := w.working(t, "heir", nil)
-		w.clock.Advance(2 * time.Second)
-		// The interval of either process takes the run over; the dead one has no free worker.
-		after := heir.next(t)
+		after := heir.nextOf(t, r.ID)
 		if a, b := after.Run(), before.Run(); a.LeaseEpoch <= b.LeaseEpoch || a.Recoveries != 1 || a.Attempt != 2 || a.LeaseOwner != "heir" {
 			t.Errorf("the heir's run is %+v after %+v", a, b)
 		}
@@ -188,8 +183,7 @@ func TestLeasesAreRenewedAsLongAsTheWorkTakes(t *testing.T) {
 		r := p.enqueue(t, spec("s"))[0]
 		e := p.next(t)
 		for range 4 {
-			w.clock.Advance(6 * time.Second)
-			w.renewed(t, r.ID)
+			p.renewed(t, r.ID)
 		}
 		select {
 		case <-e.over:
@@ -202,21 +196,19 @@ func TestLeasesAreRenewedAsLongAsTheWorkTakes(t *testing.T) {
 	})
 }
 
-// renewed lets the clock go on in steps of no length until the lease is as long as it can be.
-func (w *world) renewed(t *testing.T, runID string) {
+// renewed lets so much time pass that the lease is extended.
+func (p *process) renewed(t *testing.T, runID string) {
 	t.Helper()
-	for t.Context().Err() == nil {
-		if w.run(t, runID).LeaseExpires == w.clock.Now().Add(runs.LeaseTime).UnixMilli() {
-			return
-		}
-		w.clock.Advance(0)
+	expires := p.w.run(t, runID).LeaseExpires
+	p.w.clock.Advance(5 * time.Second)
+	for p.w.run(t, runID).LeaseExpires == expires {
+		p.tick <- time.Time{}
 	}
-	t.Fatal("the lease was not renewed")
 }
 
 func TestALeaseThatThisProcessDoesNotKnowRunsOut(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		p := w.process("p", nil)
+		p := w.process("p", one)
 		r := p.enqueue(t, spec("s"))[0]
 		// The claim was committed, but its process never heard of it.
 		w.exec(t, `UPDATE runs SET status = 'claimed', lease_owner = 'p', lease_epoch = 1, attempt = 1, lease_expires_at = ? WHERE id = ?`,
@@ -225,11 +217,9 @@ func TestALeaseThatThisProcessDoesNotKnowRunsOut(t *testing.T) {
 		held := p.enqueue(t, spec("other"))[0]
 		p.next(t)
 		for range 3 {
-			w.clock.Advance(6 * time.Second)
-			w.renewed(t, held.ID)
+			p.renewed(t, held.ID)
 		}
-		p.Wake()
-		if e := p.next(t); e.Run().ID != r.ID || e.Run().Recoveries != 1 {
+		if e := w.working(t, "q", nil).nextOf(t, r.ID); e.Run().Recoveries != 1 {
 			t.Errorf("%+v began", e.Run())
 		}
 	})
@@ -258,12 +248,9 @@ func TestAWorkerStopsBeforeItsLeaseRunsOutWhenTheDatabaseIsSilent(t *testing.T) 
 			})
 		}()
 		<-blocked
-		for range 12 {
-			select {
-			case <-e.over:
-			case <-w.clock.Waiting():
-			}
-			w.clock.Advance(time.Second)
+		for range 2 {
+			w.clock.Advance(6 * time.Second)
+			p.tick <- time.Time{}
 		}
 		<-e.over
 		if !errors.Is(e.cause(), runs.ErrLeaseLost) {

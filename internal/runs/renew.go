@@ -41,6 +41,13 @@ func (q *Queue) renew(ctx context.Context) {
 			}
 			return
 		}
+		// An answer that is there counts before anything is given up.
+		select {
+		case r := <-answers:
+			asking = false
+			q.apply(r)
+		default:
+		}
 		due := q.due()
 		if !asking && len(due) > 0 {
 			asking = true

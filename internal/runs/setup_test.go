@@ -2,6 +2,7 @@ package runs_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -17,7 +18,13 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A history takes about a tenth of a second, so an ordinary run plays few; -rapid.checks=1000 plays more.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var start = time.UnixMilli(1_800_000_000_000)
 
@@ -44,6 +51,7 @@ func each(t *testing.T, fn func(t *testing.T, w *world)) {
 // process is a queue with an executor that does what the test says.
 type process struct {
 	*runs.Queue
+	*hands
 	w *world
 	// began receives every execution; the test answers it.
 	began chan *execution
@@ -53,6 +61,21 @@ type process struct {
 	mu      sync.Mutex
 	changes []runs.Run
 	hookErr error
+}
+
+// hands are the clock of a process. Its timers fire when the test says so: a send returns when somebody waits for it.
+type hands struct {
+	*clock.Fake
+	// tick is the timer with which leases are watched, sweep any other one.
+	tick, sweep chan time.Time
+}
+
+// After implements clock.Clock.
+func (h *hands) After(d time.Duration) <-chan time.Time {
+	if d == time.Second {
+		return h.tick
+	}
+	return h.sweep
 }
 
 // execution is one call of the executor. Its context is only looked at by the test.
@@ -90,9 +113,9 @@ var errPanic = fmt.Errorf("panic")
 
 // process makes a queue that does not work yet. A change of the options comes last.
 func (w *world) process(owner string, change func(*runs.Options)) *process {
-	p := &process{w: w, began: make(chan *execution, 1000), signal: make(chan struct{}, 1)}
+	p := &process{w: w, hands: &hands{Fake: w.clock, tick: make(chan time.Time), sweep: make(chan time.Time)}, began: make(chan *execution, 1000), signal: make(chan struct{}, 1)}
 	opts := runs.Options{
-		Store: w.store, Clock: w.clock, IDs: w.ids, Owner: owner, Workers: 8,
+		Store: w.store, Clock: p.hands, IDs: w.ids, Owner: owner, Workers: 8,
 		Executors: map[string]runs.Executor{runs.KindAgent: p, "script": p},
 		Jitter:    func(time.Duration) time.Duration { return 7 * time.Millisecond },
 		Hooks: runs.Hooks{Changed: func(tx store.Tx, r *runs.Run) error {
@@ -142,6 +165,7 @@ func (p *process) stop() {
 	for {
 		select {
 		case e := <-p.began:
+			<-e.over
 			e.done <- result{err: context.Canceled}
 		case <-stopped:
 			return
@@ -283,7 +307,9 @@ func (w *world) try(t testing.TB, fn func(tx store.Tx) error) error {
 	return w.store.Write(context.WithoutCancel(t.Context()), store.Interactive, fn)
 }
 
-func tokens(n int64) wire.Usage { return wire.Usage{Input: n, Output: 2 * n, CacheRead: 3 * n, CacheWrite: 4 * n, Total: 10 * n} }
+func tokens(n int64) wire.Usage {
+	return wire.Usage{Input: n, Output: 2 * n, CacheRead: 3 * n, CacheWrite: 4 * n, Total: 10 * n}
+}
 
 // start starts a process that was made before and stops it when the test ends.
 func (w *world) start(t *testing.T, p *process) {
