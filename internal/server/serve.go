@@ -56,6 +56,11 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	s.notify.Start()
 	if err := s.queue.Start(ctx); err != nil {
+		s.notify.Stop()
+		if ctx.Err() != nil {
+			// Whoever stops a server while it starts gets a clean stop as well.
+			err = nil
+		}
 		return errors.Join(err, s.Close())
 	}
 	s.http = &http.Server{

@@ -28,7 +28,8 @@ type Conversation struct {
 	status  string
 	// failure is the text of the latest error since a turn began.
 	failure string
-	stopped bool
+	// stopped says that the turn was interrupted, streaming that pieces of a message came and the message did not yet.
+	stopped, streaming bool
 
 	frames     chan client.Frame
 	held       []client.Frame
@@ -161,6 +162,7 @@ func (c *Conversation) show(f client.Frame) {
 	case wire.FrameAppendPartial:
 		var p wire.PartialPatch
 		if json.Unmarshal(f.Patch, &p) == nil {
+			c.streaming = c.streaming || p.TextDelta != ""
 			c.view.Partial(f.PartialID, p)
 		}
 	case wire.FrameChange:
@@ -178,8 +180,11 @@ func (c *Conversation) event(e wire.SessionEvent) {
 		return
 	}
 	c.last = e.Seq
-	if p := decode(e); p.Type == typeError {
+	switch p := decode(e); {
+	case p.Type == typeError:
 		c.failure = p.Message
+	case p.Type == typeMessage && p.Role == roleAssistant:
+		c.streaming = false
 	}
 	c.view.Event(e)
 }

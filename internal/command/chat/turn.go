@@ -60,7 +60,7 @@ func (c *Conversation) Stop(ctx context.Context) (bool, error) {
 
 // turn carries out a request that is answered when the turn ends, and shows the stream meanwhile.
 func (c *Conversation) turn(ctx context.Context, request func(context.Context) (wire.MessageSessionResponse, error)) error {
-	c.failure, c.stopped = "", false
+	c.failure, c.stopped, c.streaming = "", false, false
 	c.release()
 	err := c.answer(ctx, request)
 	if err == nil || isTurnError(err) {
@@ -150,15 +150,16 @@ func (c *Conversation) missing(ctx context.Context) ([]wire.SessionEvent, bool, 
 	return reply.Events, reply.Session.Status == statusWorking, nil
 }
 
-// await shows frames until the given events have come, or, with idle, until the session no longer works. It gives up after
-// settleTime, and the caller looks again.
+// await shows frames until the given events have come, or, with idle, until the session no longer works. What an interrupted
+// turn has said is written down a moment after its end, so that is waited for. await gives up after settleTime, and the caller
+// looks again.
 func (c *Conversation) await(ctx context.Context, events []wire.SessionEvent, idle bool) {
 	end := c.last
 	if len(events) > 0 {
 		end = events[len(events)-1].Seq
 	}
 	timeout := c.clock.After(settleTime)
-	for c.last < end || idle && c.status == statusWorking {
+	for c.last < end || idle && c.status == statusWorking || c.stopped && c.streaming {
 		select {
 		case f := <-c.frames:
 			c.show(f)
