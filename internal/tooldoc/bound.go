@@ -15,7 +15,7 @@ const (
 	// MaxSchema bounds a schema in bytes.
 	MaxSchema = 256 << 10
 	// MaxInput bounds the arguments of one call in bytes.
-	MaxInput = 1 << 20
+	MaxInput = 8 << 20
 	// maxDepth bounds how deep a schema nests, references followed.
 	maxDepth = 64
 	// maxCost bounds the sub-schemas that one value can meet: those of a schema, counted once for every way to reach them.
