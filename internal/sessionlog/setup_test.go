@@ -2,6 +2,7 @@ package sessionlog_test
 
 import (
 	"errors"
+	"flag"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,13 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Comparing a history takes many statements, so an ordinary run plays few; -rapid.checks=1000 plays more.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // bench is a log on a real store and a real bus, with a clock that stands still.
 type bench struct {
@@ -161,3 +168,7 @@ type fence struct {
 }
 
 func (f *fence) Check(store.Tx) error { f.asked++; return f.err }
+
+func system(text string) sessionlog.Entry {
+	return sessionlog.Entry{Payload: wire.MessageEvent{Type: sessionlog.TypeMessage, Role: "user", Content: text, Actor: "system"}}
+}
