@@ -72,7 +72,7 @@ func configuration(app *kong.Application) string {
 			if node.Name == name {
 				section(&b, map[string]string{"serve": "For the server", "chat": "For commands that talk to a server"}[name],
 					map[string]string{
-						"serve": "`serve` takes all of these; `doctor` and `keys rotate-vault` those of the database and the vault. A server that\n`loam chat` starts takes them from variables and the file.\n\n",
+						"serve": "`serve` takes all of these, and `keys rotate-vault` those of the database and the vault. `doctor`, and a server that\n`loam chat` starts, take them from variables and the file.\n\n",
 						"chat":  "",
 					}[name], setting.Flags(node), seen)
 			}

@@ -142,7 +142,7 @@ type hosted struct {
 func (a *app) host(ctx context.Context, cfg server.Config, work func(context.Context, hosted) error) (err error) {
 	s, err := server.Open(ctx, cfg)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	if err := s.Listen(); err != nil {
 		return errors.Join(explainAddress(cfg.Listen, err), s.Close())
@@ -161,7 +161,15 @@ func (a *app) host(ctx context.Context, cfg server.Config, work func(context.Con
 	}()
 	err = work(ctx, h)
 	cancel()
-	return errors.Join(err, <-served, address.remove())
+	return errors.Join(err, unlessStopped(ctx, <-served), address.remove())
+}
+
+// unlessStopped drops the error of a server that was told to stop while it started: that is how it should end.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 func explainAddress(listen string, err error) error {
