@@ -56,6 +56,9 @@ type Bus interface {
 	Publish(m *Message)
 	// Subscribe returns a subscription without topics. The caller closes it.
 	Subscribe() *Subscription
+	// Watched tells whether a topic may have a subscription. False is certain at this moment; who subscribes later reads the
+	// present state first. What is costly to make for watchers alone need not be made without them.
+	Watched(topic string) bool
 }
 
 // Local is the bus of one process.
@@ -74,6 +77,13 @@ func (b *Local) Publish(m *Message) {
 	for s := range b.topics[m.Topic] {
 		s.push(m)
 	}
+}
+
+// Watched implements Bus.
+func (b *Local) Watched(topic string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return len(b.topics[topic]) > 0
 }
 
 // Subscribe implements Bus.

@@ -78,8 +78,12 @@ func (n *Notifier) due(paces map[string]*pace) <-chan time.Time {
 	return n.opts.Clock.After(next.Sub(n.opts.Clock.Now()))
 }
 
-// publish reads the present state and sends it to the watchers of the account and the agent.
+// publish reads the present state and sends it to the watchers of the account and the agent, if there are any: the rollup of
+// an agent costs more than the rest of a short turn.
 func (n *Notifier) publish(ctx context.Context, c sessionlog.Change) {
+	if !n.opts.Bus.Watched(wire.KeyAccount+c.Account) && !n.opts.Bus.Watched(wire.KeyAgent+c.Agent) {
+		return
+	}
 	hint := wire.AccountHint{Reason: c.Reason, AgentID: c.Agent, SessionID: c.Session}
 	var info *wire.AgentInfo
 	err := n.opts.Store.Read(ctx, func(tx store.Tx) error {

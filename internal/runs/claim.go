@@ -14,6 +14,7 @@ const claimable = `SELECT id FROM runs r WHERE r.status = 'queued' AND r.queue =
 	AND (r.kind <> 'agent' OR r.session_id IS NULL OR (
 		NOT EXISTS (SELECT 1 FROM runs h WHERE h.session_id = r.session_id AND h.kind = 'agent' AND h.lease_owner IS NOT NULL)
 		AND NOT EXISTS (SELECT 1 FROM runs e WHERE e.session_id = r.session_id AND e.kind = 'agent' AND e.status = 'queued'
+			AND e.status IN ('queued', 'claimed', 'running')
 			AND e.not_before <= ? AND e.id <> r.id
 			AND (e.queue > r.queue OR (e.queue = r.queue AND (e.created_at < r.created_at OR (e.created_at = r.created_at AND e.id < r.id)))))))
 	ORDER BY r.created_at, r.id LIMIT ?`

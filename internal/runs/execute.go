@@ -20,17 +20,21 @@ func (q *Queue) launch(work context.Context, r Run, begun time.Time) {
 	q.held[lease] = struct{}{}
 	q.mu.Unlock()
 	q.work.Go(func() {
-		defer q.Wake()
 		defer q.drop(lease)
 		defer cancel(nil)
 		q.execute(ctx, lease)
 	})
 }
 
+// drop forgets a lease. Work that found every worker busy is claimed now; all other work was claimed when it came.
 func (q *Queue) drop(lease *Lease) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	full := len(q.held) >= q.opts.Workers
 	delete(q.held, lease)
+	q.mu.Unlock()
+	if full {
+		q.Wake()
+	}
 }
 
 func (q *Queue) execute(ctx context.Context, lease *Lease) {

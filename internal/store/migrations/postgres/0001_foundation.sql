@@ -109,7 +109,8 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_account ON sessions (account_id, updated_at, id);
 CREATE INDEX sessions_agent ON sessions (agent_id, updated_at, id);
-CREATE INDEX sessions_activity ON sessions (agent_id, last_event_at);
+CREATE INDEX sessions_activity ON sessions (agent_id, last_event_at, id);
+CREATE INDEX sessions_messages ON sessions (agent_id, last_message_at, id);
 CREATE INDEX sessions_parent ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL;
 
 -- The log: immutable, dense from 1 in each session. payload is JSON of format `version`; opaque is provider state of the
@@ -177,7 +178,9 @@ CREATE INDEX runs_queue ON runs (queue, created_at, id) WHERE status = 'queued';
 -- until its worker has let go.
 CREATE UNIQUE INDEX runs_one_per_session ON runs (session_id) WHERE lease_owner IS NOT NULL AND kind = 'agent';
 CREATE INDEX runs_leased ON runs (lease_owner, lease_expires_at) WHERE lease_owner IS NOT NULL;
-CREATE INDEX runs_live ON runs (agent_id) WHERE status IN ('queued', 'claimed', 'running', 'waiting');
+-- The second column has the planner of SQLite prefer these to the indexes of the whole history.
+CREATE INDEX runs_live ON runs (agent_id, status) WHERE status IN ('queued', 'claimed', 'running', 'waiting');
+CREATE INDEX runs_live_session ON runs (session_id, status) WHERE status IN ('queued', 'claimed', 'running');
 CREATE INDEX runs_session ON runs (session_id, created_at, id);
 CREATE INDEX runs_agent ON runs (agent_id, created_at, id);
 CREATE INDEX runs_root ON runs (root_run_id, created_at, id);
