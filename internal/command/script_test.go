@@ -18,6 +18,8 @@ import (
 
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/command"
+	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/internal/model/scripted"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +39,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode,
+			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session,
 		},
 	})
 }
@@ -132,4 +134,26 @@ func mode(ts *testscript.TestScript, _ bool, args []string) {
 	if got := strconv.FormatUint(uint64(info.Mode().Perm()), 8); got != args[0] {
 		ts.Fatalf("%s has mode %s, want %s", args[1], got, args[0])
 	}
+}
+
+// model KEY TEXT… starts a model that wants a key and gives one answer after another, and sets $MODEL to its address.
+func scriptedModel(ts *testscript.TestScript, _ bool, args []string) {
+	script := scripted.Script{Key: args[0], Models: []string{"small", "large"}}
+	for _, text := range args[1:] {
+		script.Turns = append(script.Turns, scripted.Turn{Steps: []scripted.Step{{Text: text}}})
+	}
+	s, err := scripted.New(scripted.Options{Script: script})
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(s.Close()) })
+	ts.Setenv("MODEL", s.BaseURL(model.OpenAIChat))
+}
+
+// session FILE sets $SESSION to the first session of a list in JSON.
+func session(ts *testscript.TestScript, _ bool, args []string) {
+	var list []struct{ ID string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &list))
+	if len(list) == 0 {
+		ts.Fatalf("%s lists no sessions", args[0])
+	}
+	ts.Setenv("SESSION", list[0].ID)
 }
