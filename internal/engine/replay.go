@@ -141,7 +141,7 @@ func (r *replayer) add(e *entry) {
 	case !r.users[e.result.ToolCallID]:
 		// An answer without its call keeps its place, as text. One to a person's call has been shown to that person.
 		text, _ := shown(&e.result)
-		r.user("Result of " + escape(e.result.Name) + ": " + text)
+		r.user(escape("Result of " + e.result.Name + ": " + text))
 	}
 }
 
@@ -204,7 +204,38 @@ func arguments(input json.RawMessage) string {
 	if len(input) > 0 && input[0] == '"' && json.Unmarshal(input, &text) == nil {
 		return text
 	}
-	return string(input)
+	return plain(string(input))
+}
+
+// plain undoes in JSON what its encoder does for the sake of web pages: a model that works on one reads <, > and & as they are.
+func plain(s string) string {
+	if !strings.Contains(s, `\u00`) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		switch {
+		case strings.HasPrefix(s[i:], `\u003c`):
+			b.WriteByte('<')
+			i += 5
+		case strings.HasPrefix(s[i:], `\u003e`):
+			b.WriteByte('>')
+			i += 5
+		case strings.HasPrefix(s[i:], `\u0026`):
+			b.WriteByte('&')
+			i += 5
+		default:
+			// A backslash and what it escapes stay together, so that an escaped backslash begins nothing.
+			b.WriteString(s[i : i+2])
+			i++
+		}
+	}
+	return b.String()
 }
 
 // loggable is the reverse of arguments.
@@ -230,7 +261,7 @@ func shown(r *wire.ToolResultEvent) (text string, isError bool) {
 	if len(r.Output) == 0 {
 		return nothing, false
 	}
-	return bound(string(r.Output)), false
+	return bound(plain(string(r.Output))), false
 }
 
 const cutNotice = "\n[This result was cut at 8 KiB. Do not repeat the same call: read a narrower part, or save it to memory and work through it in pieces.]"

@@ -144,8 +144,8 @@ func TestReplayFollowsTheRulesOfTheLog(t *testing.T) {
 		"a result without output":           {[]any{calls("c1", `1`), answers("c1", ``)}, `assistant: call c1 1 | tool: result c1 {"ok":true}`},
 		"errors are left out":               {[]any{user("a"), wire.ErrorEvent{Type: "error", Message: "x", Actor: "system"}, says("b")}, "user: a | assistant: b"},
 		"an unknown event is left out":      {[]any{user("a"), map[string]any{"type": "tool_spawn"}, says("b")}, "user: a | assistant: b"},
-		"people's calls are told":           {[]any{userCall, userResult}, `user: <user_action verb="read">{"address":"\u003cx\u003e"}</user_action> | user: <user_action_result verb="read">{"a":"\u003cb\u003e"}</user_action_result>`},
-		"a stray answer to a person's call": {[]any{userCall, userResult, strayToUser, says("b")}, `user: <user_action verb="read">{"address":"\u003cx\u003e"}</user_action> | user: <user_action_result verb="read">{"a":"\u003cb\u003e"}</user_action_result> | assistant: b`},
+		"people's calls are told":           {[]any{userCall, userResult}, `user: <user_action verb="read">{"address":"\u003cx\u003e"}</user_action> | user: <user_action_result verb="read">{"a":"\u003cb>"}</user_action_result>`},
+		"a stray answer to a person's call": {[]any{userCall, userResult, strayToUser, says("b")}, `user: <user_action verb="read">{"address":"\u003cx\u003e"}</user_action> | user: <user_action_result verb="read">{"a":"\u003cb>"}</user_action_result> | assistant: b`},
 		"system notices come as they are":   {[]any{system}, "user: go on"},
 		"arguments that were not JSON":      {[]any{calls("c1", `"{\"a\":"`), answers("c1", `1`)}, `assistant: call c1 {"a": | tool: result c1 1`},
 		"an empty text":                     {[]any{user("a"), says(""), calls("c1", `1`), answers("c1", `2`)}, "user: a | assistant: call c1 1 | tool: result c1 2"},
@@ -272,6 +272,28 @@ func TestArgumentsSurviveTheLog(t *testing.T) {
 			t.Errorf("%q comes back as %q, want %q", arguments, got, want)
 		}
 	}
+}
+
+func TestAModelReadsPagesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"\u003cb\u003e \u0026 \u00e9"`: `"<b> & \u00e9"`, `"\\u003c \\\u003c \" \n"`: `"\\u003c \\< \" \n"`, `"\u003`: `"\u003`, `\`: `\`, `{"a":1}`: `{"a":1}`,
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("plain(%s) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	f.Add("<b>\\u003c")
+	f.Fuzz(func(t *testing.T, s string) {
+		b, _ := json.Marshal(s)
+		var want, got string
+		if json.Unmarshal(b, &want) != nil || json.Unmarshal([]byte(plain(string(b))), &got) != nil || got != want {
+			t.Errorf("plain(%s) = %s", b, plain(string(b)))
+		}
+	})
 }
 
 func TestWhatTheLogKeepsOfAResultIsBounded(t *testing.T) {
