@@ -203,7 +203,7 @@ func TestUsageOfAChildThatOutlivesItsParentReachesTheRoot(t *testing.T) {
 
 func TestUsageSurvivesRetriesRecoveriesAndCancel(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		p := w.working(t, "p", nil)
+		p := w.working(t, "p", func(o *runs.Options) { o.Workers = 4 })
 		root, child, _, _ := p.family(t)
 		var e *execution
 		for range 4 {

@@ -14,7 +14,7 @@ import (
 
 func TestAnExclusiveStartRecoversAtOnceWhatAKilledProcessLeft(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		killed := w.working(t, "killed", nil)
+		killed := w.working(t, "killed", func(o *runs.Options) { o.Workers = 2 })
 		ids := killed.enqueue(t, spec("a"), spec("b"), spec("a"))
 		left := map[string]*execution{}
 		for range 2 {

@@ -27,7 +27,6 @@ func (q *Queue) Start(ctx context.Context) error {
 	q.interruptAll, q.stopDispatcher, q.stopRenewer = interrupt, stopDispatcher, stopRenewer
 	q.dispatcher.Go(func() { q.dispatch(dispatching, work) })
 	q.renewer.Go(func() { q.renew(renewing) })
-	q.Wake()
 	return nil
 }
 
