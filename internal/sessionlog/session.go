@@ -179,7 +179,7 @@ func (l *Log) SetTitle(tx store.Tx, sessionID, title, source string) (bool, erro
 	if titleRank(source) < titleRank(s.TitleSource) {
 		return false, nil
 	}
-	return true, l.update(tx, &s, `title = ?, title_source = ?`, cleanTitle(title), source)
+	return true, l.update(tx, s.ID, `title = ?, title_source = ?`, cleanTitle(title), source)
 }
 
 func titleRank(source string) int {
@@ -194,7 +194,7 @@ func titleRank(source string) int {
 
 // SetDescription replaces a session's live description.
 func (l *Log) SetDescription(tx store.Tx, sessionID, description string) error {
-	return l.updateID(tx, sessionID, `description = ?`, description)
+	return l.update(tx, sessionID, `description = ?`, description)
 }
 
 // SetModelOverride replaces or, with nil, clears a session's model.
@@ -203,7 +203,7 @@ func (l *Log) SetModelOverride(tx store.Tx, sessionID string, o *wire.ModelOverr
 	if err != nil {
 		return err
 	}
-	return l.updateID(tx, sessionID, `model_override = ?`, text)
+	return l.update(tx, sessionID, `model_override = ?`, text)
 }
 
 // SetPlan replaces or, with nil, clears a session's plan.
@@ -212,32 +212,29 @@ func (l *Log) SetPlan(tx store.Tx, sessionID string, plan *wire.RunPlan) error {
 	if err != nil {
 		return err
 	}
-	return l.updateID(tx, sessionID, `plan = ?`, text)
+	return l.update(tx, sessionID, `plan = ?`, text)
 }
 
 // SetStatus mirrors the state of a session's runs. A status that already stands changes and announces nothing.
 func (l *Log) SetStatus(tx store.Tx, sessionID, status string) error {
-	s, err := Get(tx, sessionID)
-	if err != nil || s.Status == status {
+	// Every change of a run comes here, most without a change of status: the whole session is read only when it is announced.
+	var present string
+	err := tx.QueryRow(`SELECT status FROM sessions WHERE id = ?`, sessionID).Scan(&present)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fault.Missing(textSessionNotFound)
+	}
+	if err != nil || present == status {
 		return err
 	}
-	return l.update(tx, &s, `status = ?`, status)
+	return l.update(tx, sessionID, `status = ?`, status)
 }
 
-func (l *Log) updateID(tx store.Tx, sessionID, set string, args ...any) error {
-	s, err := Get(tx, sessionID)
-	if err != nil {
-		return err
-	}
-	return l.update(tx, &s, set, args...)
-}
-
-func (l *Log) update(tx store.Tx, s *Session, set string, args ...any) error {
-	args = append(args, clock.Millis(l.opts.Clock), s.ID)
+func (l *Log) update(tx store.Tx, sessionID, set string, args ...any) error {
+	args = append(args, clock.Millis(l.opts.Clock), sessionID)
 	if _, err := tx.Exec(`UPDATE sessions SET `+set+`, updated_at = ? WHERE id = ?`, args...); err != nil {
 		return fmt.Errorf("update session: %w", err)
 	}
-	fresh, err := Get(tx, s.ID)
+	fresh, err := Get(tx, sessionID)
 	if err != nil {
 		return err
 	}
