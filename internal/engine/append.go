@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
+)
+
+func (t *turn) entry(payload any) sessionlog.Entry {
+	return sessionlog.Entry{Payload: payload, Run: t.run.ID}
+}
+
+// append writes events under the lease and, once they are durable, adds them to what this turn replays, as a later turn will
+// read them. whole is the message that the first of them begins, if events do not give it back.
+func (t *turn) append(tx store.Tx, fence sessionlog.Fence, whole *model.Message, entries ...sessionlog.Entry) ([]wire.SessionEvent, error) {
+	if len(entries) > 0 {
+		opaque, err := (&hidden{Before: t.before, Whole: whole}).encode()
+		if err != nil {
+			return nil, err
+		}
+		entries[0].Opaque = opaque
+	}
+	events, err := t.engine.opts.Log.Append(tx, t.run.Session, fence, entries...)
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	stored := make([]sessionlog.Stored, len(events))
+	for i, ev := range events {
+		stored[i] = sessionlog.Stored{
+			SessionEvent: ev, Type: typeOf(entries[i].Payload), Actor: sessionlog.ActorAgent, Opaque: entries[i].Opaque, Run: t.run.ID,
+		}
+	}
+	fresh, err := read(stored)
+	if err != nil {
+		return nil, err
+	}
+	tx.AfterCommit(func() {
+		t.before = nil
+		for i := range fresh {
+			t.know(&fresh[i])
+		}
+		t.entries = append(t.entries, fresh...)
+	})
+	return events, nil
+}
+
+func typeOf(payload any) string {
+	switch payload.(type) {
+	case wire.ToolCallEvent:
+		return sessionlog.TypeToolCall
+	case wire.ToolResultEvent:
+		return sessionlog.TypeToolResult
+	}
+	return sessionlog.TypeMessage
+}
+
+// know notes what the turn needs to remember of an event.
+func (t *turn) know(e *entry) {
+	if e.call.ID != "" {
+		t.ids[e.call.ID] = true
+	}
+	for _, m := range e.hidden.messages() {
+		for _, p := range callsOf(m) {
+			t.ids[p.CallID] = true
+		}
+	}
+	if e.run == t.run.ID && e.kind == sessionlog.TypeMessage && e.message.Role == "assistant" {
+		t.said = e.id
+	}
+}
