@@ -3,6 +3,7 @@ package crashtest_test
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,18 +90,18 @@ func TestAKillDuringTheDrainLosesNothing(t *testing.T) {
 		r.start("")
 		r.found()
 		m := must[message](t)(r.hang())
-		sockets := make(chan struct{})
+		sockets, subscribed := make(chan struct{}), make(chan struct{})
+		closed, joined := sync.OnceFunc(func() { close(sockets) }), sync.OnceFunc(func() { close(subscribed) })
 		noticed := must[*client.Client](t)(client.New(r.process.URL(), r.key, client.WithHTTPClient(r.http),
-			client.WithOnDisconnect(func(string, error, time.Duration) { close(sockets) })))
+			client.WithOnDisconnect(func(string, error, time.Duration) { closed() })))
 		ctx, cancel := context.WithCancel(r.ctx)
 		defer cancel()
 		ended := make(chan struct{})
-		subscribed := make(chan struct{})
 		go func() {
 			defer close(ended)
 			for f := range noticed.Subscribe(ctx, wire.KeySession+m.session, 0) {
 				if f.Kind == wire.FrameSubscribed {
-					close(subscribed)
+					joined()
 				}
 			}
 		}()
