@@ -87,7 +87,9 @@ type storedOpaque struct {
 }
 
 // MarshalJSON keeps every byte of the block.
-func (o Opaque) MarshalJSON() ([]byte, error) { return json.Marshal(storedOpaque{Dialect: o.Dialect, Model: o.Model, Block: o.Block}) }
+func (o Opaque) MarshalJSON() ([]byte, error) {
+	return json.Marshal(storedOpaque{Dialect: o.Dialect, Model: o.Model, Block: o.Block})
+}
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (o *Opaque) UnmarshalJSON(b []byte) error {
