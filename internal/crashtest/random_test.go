@@ -67,7 +67,11 @@ func randomKills(t *testing.T, r *rig, random *rand.Rand, kills int) {
 	for s := range ids {
 		ids[s] = r.session()
 		for m := range messages {
-			sent[s] = append(sent[s], must[message](t)(r.say(ids[s], item(s*messages+m))))
+			say := r.say
+			if m%2 == 1 {
+				say = r.sayOnce
+			}
+			sent[s] = append(sent[s], must[message](t)(say(ids[s], item(s*messages+m))))
 		}
 		answers[s] = make([]wire.MessageSessionResponse, messages)
 	}

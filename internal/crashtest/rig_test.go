@@ -140,22 +140,30 @@ func (r *rig) session() string {
 
 // message is one message of a session as it was signed, to be sent again byte for byte.
 type message struct {
-	session, item, text, clientID string
-	body                          []byte
+	session, text, clientID string
+	body                    []byte
 }
 
 func (r *rig) sign(m message) (message, error) {
+	action := map[string]any{
+		"_": "MessageSession", "sessionId": m.session, "content": []any{map[string]any{"type": "text", "text": m.text}},
+	}
+	if m.clientID != "" {
+		action["clientMessageId"] = m.clientID
+	}
 	var err error
-	m.body, err = wire.Sign(r.key, r.key.ID(), map[string]any{
-		"_": "MessageSession", "sessionId": m.session, "clientMessageId": m.clientID,
-		"content": []any{map[string]any{"type": "text", "text": m.text}},
-	}, wire.SignOptions{TS: time.Now().UnixMilli(), Protocol: wire.ProtocolNumber})
+	m.body, err = wire.Sign(r.key, r.key.ID(), action, wire.SignOptions{TS: time.Now().UnixMilli(), Protocol: wire.ProtocolNumber})
 	return m, err
 }
 
-// say signs the message that has the agent note an item.
+// say signs the message that has the agent note an item. Only the bytes of the envelope tell that it is sent again.
 func (r *rig) say(session, item string) (message, error) {
-	return r.sign(message{session: session, item: item, text: "Remember " + item + ".", clientID: "client-" + item})
+	return r.sign(message{session: session, text: "Remember " + item + "."})
+}
+
+// sayOnce is say with an id of the client's own, which tells the same of another envelope.
+func (r *rig) sayOnce(session, item string) (message, error) {
+	return r.sign(message{session: session, text: "Remember " + item + ".", clientID: "client-" + item})
 }
 
 // errUnreachable says that the process went away before it answered.
