@@ -107,6 +107,7 @@ func randomKills(t *testing.T, r *rig, random *rand.Rand, kills int) {
 		r.repeated(sent[s], answers[s])
 	}
 	r.auditMemory(ids...)
+	r.process.Kill()
 }
 
 // killer kills whatever process runs, each after a random life, until the work is done.
