@@ -1,0 +1,190 @@
+package operation_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/loam-agents/loam/internal/model/scripted"
+	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/internal/server"
+	"github.com/loam-agents/loam/internal/server/servertest"
+	"github.com/loam-agents/loam/wire"
+)
+
+// build makes a world: an agent that answered one message, with a file, an attachment, a provider and a secret.
+func build(t *testing.T, cfg server.Config) world {
+	t.Helper()
+	h := servertest.Start(t, cfg)
+	m := servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
+	w := world{h: h, agent: h.Agent(m)}
+	w.session = h.Session(w.agent)
+	answer, err := h.Send(w.session, "hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.event = answer.AssistantEventID
+	w.run = servertest.Call[wire.ListRunsResponse](h, "ListRuns", object{"sessionId": w.session}).Runs[0].ID
+	must(t, h.Client, "WriteAgentMemoryFile", object{"agentId": w.agent, "path": "a.txt", "content": "secret plan"})
+	w.attachment = servertest.Call[wire.AttachmentResponse](h, "UploadSessionAttachment", object{
+		"sessionId": w.session, "name": "a.txt", "content": []byte("bytes"),
+	}).Attachment.ID
+	return w
+}
+
+// rows has one request for each operation, on the owner's resources. `gone` is what a stranger is told; empty for operations
+// on one's own account, which a stranger may use without seeing anything of the owner's.
+func rows(w world) map[string]struct {
+	request object
+	gone    string
+} {
+	agent, session, run := object{"agentId": w.agent}, object{"sessionId": w.session}, object{"runId": w.run}
+	with := func(base object, more object) object {
+		out := object{}
+		for k, v := range base {
+			out[k] = v
+		}
+		for k, v := range more {
+			out[k] = v
+		}
+		return out
+	}
+	const noAgent, noSession, noRun = wire.MsgAgentNotFound, wire.MsgSessionNotFound, wire.MsgRunNotFound
+	return map[string]struct {
+		request object
+		gone    string
+	}{
+		"ListAgents":              {nil, ""},
+		"CreateAgent":             {object{"definition": definition(nil)}, "Model provider not found"},
+		"GetAgent":                {agent, noAgent},
+		"UpdateAgent":             {with(agent, object{"definition": definition(nil)}), noAgent},
+		"DeleteAgent":             {agent, noAgent},
+		"ListAgentTools":          {agent, noAgent},
+		"SetModelProvider":        {object{"name": "mine", "provider": object{"type": "tutor"}}, ""},
+		"ListModelProviders":      {agent, noAgent},
+		"ListProviderModels":      {with(agent, object{"provider": "scripted"}), noAgent},
+		"DeleteModelProvider":     {object{"name": "scripted"}, "Model provider not found"},
+		"SetSecret":               {object{"name": "key", "value": []byte("v")}, ""},
+		"CreateSession":           {agent, noAgent},
+		"GetSession":              {session, noSession},
+		"ListSessions":            {agent, noAgent},
+		"UpdateSession":           {with(session, object{"title": "New"}), noSession},
+		"DeleteSession":           {session, noSession},
+		"StopSession":             {session, noSession},
+		"MessageSession":          {with(session, object{"content": text("hi")}), noSession},
+		"RetrySession":            {session, noSession},
+		"GetRun":                  {run, noRun},
+		"ListRuns":                {object{"rootRunId": w.run}, noRun},
+		"CancelRun":               {run, noRun},
+		"ListAgentMemory":         {agent, noAgent},
+		"ReadAgentMemoryFile":     {with(agent, object{"path": "a.txt"}), noAgent},
+		"WriteAgentMemoryFile":    {with(agent, object{"path": "b.txt", "content": "x"}), noAgent},
+		"DeleteAgentMemoryFile":   {with(agent, object{"path": "a.txt"}), noAgent},
+		"UploadSessionAttachment": {with(session, object{"name": "b.txt", "content": []byte("x")}), noSession},
+		"ReadSessionAttachment":   {with(session, object{"attachmentId": w.attachment}), noSession},
+	}
+}
+
+func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		w := build(t, cfg)
+		stranger := w.h.As(newKey(t, 7))
+		table := rows(w)
+		operations := operation.New(operation.Options{}).Operations()
+		if len(operations) != len(table) {
+			t.Errorf("%d operations, %d rows", len(operations), len(table))
+		}
+		for _, op := range operations {
+			row, ok := table[op.Name]
+			if !ok {
+				t.Errorf("%s has no row: say what a stranger is told", op.Name)
+				continue
+			}
+			out, status, message := act(t, stranger, op.Name, row.request)
+			switch {
+			case row.gone == "" && status != 200:
+				t.Errorf("%s on the stranger's own account: %d %s", op.Name, status, message)
+			case row.gone == "" && (bytes.Contains(fmt.Append(nil, out), []byte(w.agent))):
+				t.Errorf("%s shows the owner's: %v", op.Name, out)
+			case row.gone != "" && op.Name == "CreateAgent" && (status != 400 || message != row.gone),
+				row.gone != "" && op.Name != "CreateAgent" && (status != 404 || message != row.gone):
+				t.Errorf("%s by a stranger: %d %q, want %q", op.Name, status, message, row.gone)
+			}
+		}
+		// Nothing of the owner's has changed.
+		memory := servertest.Call[wire.ListAgentMemoryResponse](w.h, "ListAgentMemory", object{"agentId": w.agent})
+		if events := w.h.Events(w.session); len(events) != 2 || len(memory.Entries) != 1 {
+			t.Errorf("after the stranger: %d events, memory %v", len(events), memory.Entries)
+		}
+		// The same requests work for the owner; the deletions come last.
+		last := map[string]bool{"DeleteSession": true, "DeleteAgent": true, "DeleteModelProvider": true, "DeleteAgentMemoryFile": true}
+		for _, op := range operations {
+			if last[op.Name] {
+				continue
+			}
+			_, status, message := act(t, w.h.Client, op.Name, table[op.Name].request)
+			if status != 200 && (op.Name != "RetrySession" || message != "Nothing to retry: the latest run did not fail") {
+				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
+			}
+		}
+		for _, name := range []string{"DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider"} {
+			must(t, w.h.Client, name, table[name].request)
+		}
+	})
+}
+
+func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	w := build(t, server.Config{})
+	stranger := w.h.As(newKey(t, 7))
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none"}
+	foreign, missing := rows(w), rows(none)
+	for name, row := range foreign {
+		if row.gone == "" {
+			continue
+		}
+		_, s1, m1 := act(t, stranger, name, row.request)
+		_, s2, m2 := act(t, stranger, name, missing[name].request)
+		if s1 != s2 || m1 != m2 {
+			t.Errorf("%s: foreign is %d %q, missing %d %q", name, s1, m1, s2, m2)
+		}
+	}
+	for field, want := range map[string]string{"sessionId": wire.MsgSessionNotFound, "agentId": wire.MsgAgentNotFound} {
+		if _, status, message := act(t, stranger, "ListRuns", object{field: map[string]string{"sessionId": w.session, "agentId": w.agent}[field]}); status != 404 || message != want {
+			t.Errorf("ListRuns by %s: %d %s", field, status, message)
+		}
+	}
+	if _, status, message := act(t, stranger, "ListSessions", object{"parentSessionId": w.session}); status != 404 || message != wire.MsgSessionNotFound {
+		t.Errorf("ListSessions of a foreign parent: %d %s", status, message)
+	}
+}
+
+func TestAnInvitingServerRefusesUnknownKeysEverywhere(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		cfg.Accounts = "invite"
+		h := servertest.Start(t, cfg)
+		stranger := h.As(newKey(t, 7))
+		for name, row := range rows(world{h: h, agent: "a", session: "s", run: "r", attachment: "x"}) {
+			if _, status, _ := act(t, stranger, name, row.request); status != 403 {
+				t.Errorf("%s by an unknown key: %d, want 403", name, status)
+			}
+		}
+		must(t, h.Client, "ListAgents", nil)
+	})
+}
+
+func TestTheActionsAreThoseOfTheGoldenList(t *testing.T) {
+	t.Parallel()
+	var got bytes.Buffer
+	for _, op := range operation.New(operation.Options{}).Operations() {
+		fmt.Fprintf(&got, "%s %s %s %s %s\n", op.Name, op.Response, op.Access, op.Effect, op.Since)
+	}
+	want, err := os.ReadFile("testdata/actions.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("the wire's actions changed; when that is meant, write this to testdata/actions.golden:\n%s", got.Bytes())
+	}
+}

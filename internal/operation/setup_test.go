@@ -1,0 +1,135 @@
+package operation_test
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/server"
+	"github.com/loam-agents/loam/internal/server/servertest"
+	"github.com/loam-agents/loam/internal/store/storetest"
+	"github.com/loam-agents/loam/principal"
+	"github.com/loam-agents/loam/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// each runs a test on both databases.
+func each(t *testing.T, fn func(t *testing.T, cfg server.Config)) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		fn(t, server.Config{})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		fn(t, server.Config{DatabaseURL: storetest.PostgresURL(t)})
+	})
+}
+
+type object = map[string]any
+
+func newKey(t testing.TB, fill byte) *principal.Key {
+	t.Helper()
+	k, err := principal.NewKey(bytes.Repeat([]byte{fill}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// act carries out an action and returns its answer or how it was refused.
+func act(t testing.TB, c *client.Client, name string, request object) (object, int, string) {
+	t.Helper()
+	action := object{"_": name}
+	for k, v := range request {
+		action[k] = v
+	}
+	out, err := c.Do(t.Context(), action)
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		return nil, refused.Status, refused.Message
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return out, http.StatusOK, ""
+}
+
+// must is act that may not be refused.
+func must(t testing.TB, c *client.Client, name string, request object) object {
+	t.Helper()
+	out, status, text := act(t, c, name, request)
+	if status != http.StatusOK {
+		t.Fatalf("%s: %d %s", name, status, text)
+	}
+	return out
+}
+
+// signed is the body of an action, for tests that send the same bytes again.
+func signed(t testing.TB, k *principal.Key, name string, request object, protocol int) []byte {
+	t.Helper()
+	action := object{"_": name}
+	for field, v := range request {
+		action[field] = v
+	}
+	body, err := wire.Sign(k, k.ID(), action, wire.SignOptions{TS: time.Now().UnixMilli(), Protocol: protocol})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// post sends bytes as they are and returns the raw answer.
+func post(t testing.TB, url string, body []byte) (int, []byte) {
+	t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+wire.MessagePath, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", wire.MediaType)
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var out bytes.Buffer
+	if _, err := out.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, out.Bytes()
+}
+
+func decode(t testing.TB, body []byte) object {
+	t.Helper()
+	var out object
+	if err := dagcbor.Unmarshal(body, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// text is a message of one part.
+func text(s string) []any { return []any{object{"type": "text", "text": s}} }
+
+// definition is an agent on the scripted provider, with changes.
+func definition(changes object) object {
+	out := object{"name": "Scribe", "systemPrompt": "You take notes.", "modelProvider": "scripted", "model": "scripted-1"}
+	for k, v := range changes {
+		out[k] = v
+	}
+	return out
+}
+
+// world is what an owner has: one of each resource.
+type world struct {
+	h                                      *servertest.Harness
+	agent, session, run, attachment, event string
+}
