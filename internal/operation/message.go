@@ -110,7 +110,7 @@ func parseText(raw json.RawMessage, i int) (p textPart, err error) {
 	case in.Blocks[0] != '[':
 		return p, fault.Invalid("content[%d].blocks must be a list", i)
 	case len(in.Blocks) > maxBlocksBytes:
-		return p, fault.Invalid("%s", wire.MsgTooLarge("Message blocks")).With("limit", maxBlocksBytes)
+		return p, fault.Invalid("Message blocks are too large").With("limit", maxBlocksBytes)
 	default:
 		p.Blocks = in.Blocks
 	}

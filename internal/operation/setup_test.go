@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
 	"github.com/loam-agents/loam/internal/store/storetest"
@@ -132,4 +134,34 @@ func definition(changes object) object {
 type world struct {
 	h                                      *servertest.Harness
 	agent, session, run, attachment, event string
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}
+
+// scriptedFailure is a model that refuses every request for good.
+func scriptedFailure(t testing.TB) *scripted.Server {
+	t.Helper()
+	return servertest.Scripted(t, scripted.Turn{Repeat: true, Status: 400, ErrorMessage: "no"})
+}
+
+// untilSeq waits for a durable event.
+func untilSeq(t testing.TB, frames <-chan client.Frame, seq int64) {
+	t.Helper()
+	servertest.Until(t, frames, func(f client.Frame) bool { return f.Kind == wire.FrameAppend && f.Seq == seq })
+}
+
+// errDefect stands for everything that is not the caller's fault.
+var errDefect = errors.New("defect")
+
+// signRawAction signs an action as it is, at the present time.
+func signRawAction(t testing.TB, k *principal.Key, action object) []byte {
+	t.Helper()
+	body, err := wire.Sign(k, k.ID(), action, wire.SignOptions{TS: time.Now().UnixMilli()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
 }
