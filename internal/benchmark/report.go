@@ -23,11 +23,12 @@ type row struct{ what, value, compared, goal, met string }
 // report collects rows by heading, in order.
 type report struct {
 	taken    time.Time
+	load     string
 	headings []string
 	rows     map[string][]row
 }
 
-func newReport() *report { return &report{taken: time.Now(), rows: map[string][]row{}} }
+func newReport() *report { return &report{taken: time.Now(), load: busy(), rows: map[string][]row{}} }
 
 func (r *report) add(heading string, line row) {
 	if _, known := r.rows[heading]; !known {
@@ -48,8 +49,8 @@ func judge[T cmp.Ordered](what string, value, goal T, show func(T) string, compa
 // String is the report in Markdown.
 func (r *report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Taken %s on %s, %d CPUs, %s/%s, %s.\n", r.taken.UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.NumCPU(),
-		runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(&b, "Taken %s on %s, %d CPUs, %s/%s, %s; %s.\n", r.taken.UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.NumCPU(),
+		runtime.GOOS, runtime.GOARCH, runtime.Version(), r.load)
 	for _, h := range r.headings {
 		fmt.Fprintf(&b, "\n### %s\n\n| what | measured | compared | goal | |\n|---|---|---|---|---|\n", h)
 		for _, l := range r.rows[h] {
@@ -83,6 +84,16 @@ func processor() string {
 		}
 	}
 	return "an unnamed processor"
+}
+
+// busy says how busy the machine was before the first measurement, where the system tells it: times taken on a busy machine are
+// those of its other work.
+func busy() string {
+	text, _ := os.ReadFile("/proc/loadavg") // another system has none
+	if fields := strings.Fields(string(text)); len(fields) > 0 {
+		return "load average " + fields[0] + " before the first measurement"
+	}
+	return "load unknown"
 }
 
 // quantile of durations, which it sorts: 0.5 is the median.
