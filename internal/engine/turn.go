@@ -35,6 +35,8 @@ type turn struct {
 	said string
 	// unrecorded is what answers have used that the run does not count yet.
 	unrecorded model.Usage
+	// generated is the usage of this execution; what earlier ones of the run used stands on its row.
+	generated model.Usage
 	// started is when the model was asked last.
 	started time.Time
 }
@@ -138,17 +140,27 @@ func (t *turn) carryOut(ctx context.Context) error {
 			return err
 		}
 		t.unrecorded = t.unrecorded.Add(answer.Usage)
+		total := wire.Usage(model.Usage(t.run.Usage).Add(t.used(answer.Usage)))
 		t.unique(&answer.Message)
 		calls := callsOf(answer.Message)
 		if len(calls) == 0 {
+			t.partial.activity(wire.RunActivity{Phase: "finalizing"}, &total)
 			return t.finish(ctx, answer)
 		}
+		t.partial.activity(wire.RunActivity{Phase: "thinking"}, &total)
 		if err := t.act(ctx, answer, calls); err != nil {
 			return err
 		}
 		t.newPartial()
+		t.partial.activity(wire.RunActivity{Phase: "thinking"}, nil)
 	}
 	return &model.Error{Kind: model.ErrBadRequest, Message: fmt.Sprintf("The model made calls in %d answers in a row without ending its turn.", MaxSteps)}
+}
+
+// used adds a generation to what this execution of the run has used.
+func (t *turn) used(u model.Usage) model.Usage {
+	t.generated = t.generated.Add(u)
+	return t.generated
 }
 
 // load reads what the turn works on.
