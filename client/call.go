@@ -77,10 +77,22 @@ func actionOf(name string, request any) (map[string]any, error) {
 	return action, nil
 }
 
+// timestamp is the current time, later than that of any action before: two equal actions of one millisecond would be the
+// same bytes, and a server answers the same bytes once.
+func (c *Client) timestamp() int64 {
+	for {
+		last := c.signed.Load()
+		now := max(c.clock.Now().UnixMilli(), last+1)
+		if c.signed.CompareAndSwap(last, now) {
+			return now
+		}
+	}
+}
+
 // sign seals an action at the current time.
 func (c *Client) sign(action map[string]any) ([]byte, error) {
 	body, err := wire.Sign(c.key, c.account, action, wire.SignOptions{
-		TS: c.clock.Now().UnixMilli(), Protocol: wire.ProtocolNumber,
+		TS: c.timestamp(), Protocol: wire.ProtocolNumber,
 		Capability: c.capability, CapabilityBlob: c.proof,
 	})
 	if err != nil {

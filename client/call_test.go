@@ -3,12 +3,16 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/principal"
 	"github.com/loam-agents/loam/wire"
 )
@@ -210,5 +214,51 @@ func TestHealthReadsWhatTheServerSays(t *testing.T) {
 	var refused *client.Error
 	if _, err := elsewhere.Health(t.Context()); !errors.As(err, &refused) || refused.Status != 404 {
 		t.Errorf("no server there: %v", err)
+	}
+}
+
+func TestEqualActionsOfOneMillisecondAreNotTheSameBytes(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen := map[int64]bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		fields, err := wire.DecodeEnvelope(body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		seen[fields["action"].(map[string]any)["ts"].(int64)] = true
+		answer, err := dagcbor.Marshal(map[string]any{"_": "ListAgentsResponse", "agents": []any{}})
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", wire.MediaType)
+		_, _ = w.Write(answer)
+	}))
+	t.Cleanup(server.Close)
+	key, err := principal.Generate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(server.URL, key, client.WithClock(clock.NewFake(startTime)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			if _, err := c.Do(t.Context(), map[string]any{"_": "ListAgents"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if len(seen) != 20 {
+		t.Errorf("20 equal actions carried %d timestamps", len(seen))
 	}
 }

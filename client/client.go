@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/loam-agents/loam/dagcbor"
@@ -33,6 +34,8 @@ type Client struct {
 	maxResponse  int64
 	plainHTTP    bool
 	onDisconnect func(key string, err error, retryIn time.Duration)
+	// signed is the timestamp of the last action.
+	signed atomic.Int64
 }
 
 // Clock is where a Client takes time from.

@@ -127,7 +127,7 @@ func (s *server) verify(body []byte) (*wire.Envelope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Verify(fields, s.clock.Now(), 0)
+	return wire.Verify(fields, s.clock.Now(), time.Second)
 }
 
 func (s *server) message(w http.ResponseWriter, r *http.Request) {

@@ -34,14 +34,11 @@ func (t *turn) finish(ctx context.Context, answer model.Event) error {
 			}
 			said = events[0].ID
 		}
-		if err := t.addUsage(tx); err != nil {
-			return err
-		}
 		output, err := json.Marshal(Output{AssistantEventID: said})
 		if err != nil {
 			return fmt.Errorf("encode output: %w", err)
 		}
-		return t.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded, Output: output})
+		return t.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded, Output: output, Usage: wire.Usage(t.unrecorded)})
 	})
 }
 

@@ -185,6 +185,8 @@ type Outcome struct {
 	// Retry says that another attempt may succeed, not before RetryAfter.
 	Retry      bool
 	RetryAfter time.Duration
+	// Usage is what the last generation used and AddUsage has not been told.
+	Usage wire.Usage
 }
 
 // Finish ends the run, or queues it again when the outcome may be retried and attempts are left. It fails with ErrCanceled or
@@ -222,7 +224,7 @@ func willRetry(r *Run, o Outcome) bool {
 }
 
 func (q *Queue) finish(tx store.Tx, r *Run, o Outcome, now int64) error {
-	r.LeaseOwner, r.UpdatedAt = "", now
+	r.LeaseOwner, r.UpdatedAt, r.Usage = "", now, addUsage(r.Usage, o.Usage)
 	if o.Status == Failed {
 		r.Error = &wire.RunError{Code: o.Code, Message: o.Message}
 	} else {
@@ -260,8 +262,13 @@ func (q *Queue) saveEnd(tx store.Tx, r *Run) error {
 	if r.FinishedAt > 0 {
 		finished = r.FinishedAt
 	}
-	_, err = tx.Exec(`UPDATE runs SET status = ?, lease_owner = NULL, not_before = ?, output = ?, error = ?, finished_at = ?,
-		updated_at = ? WHERE id = ?`, string(r.Status), r.NotBefore, output, runErr, finished, r.UpdatedAt, r.ID)
+	usage, err := jsonText(r.Usage)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE runs SET status = ?, lease_owner = NULL, not_before = ?, output = ?, error = ?, usage = ?,
+		finished_at = ?, updated_at = ? WHERE id = ?`,
+		string(r.Status), r.NotBefore, output, runErr, usage, finished, r.UpdatedAt, r.ID)
 	if err != nil {
 		return fmt.Errorf("end run: %w", err)
 	}
