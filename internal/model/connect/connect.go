@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/clock"
@@ -116,7 +117,12 @@ func (c *Connector) key(ctx context.Context, p *provider.Provider) (string, erro
 		}
 		return "", err
 	}
-	return strings.TrimSpace(string(value)), nil
+	key := strings.TrimSpace(string(value))
+	// Such a key cannot stand in a header; the request would fail as if the service were not there.
+	if strings.ContainsFunc(key, unicode.IsControl) {
+		return "", fault.Invalid("%s API key cannot be used: the secret %q holds line breaks or control characters", p.Config.Type, name)
+	}
+	return key, nil
 }
 
 func (c *Connector) client(e provider.Endpoint) (*http.Client, error) {
