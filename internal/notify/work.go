@@ -20,6 +20,9 @@ type pace struct {
 	waiting *sessionlog.Change
 }
 
+// readTimeout bounds the read of what changed, and so what Stop waits for.
+const readTimeout = 5 * time.Second
+
 func (n *Notifier) work(ctx context.Context) {
 	paces := map[string]*pace{}
 	for {
@@ -36,6 +39,9 @@ func (n *Notifier) work(ctx context.Context) {
 		n.mu.Unlock()
 		now := n.opts.Clock.Now()
 		for _, c := range batch {
+			if ctx.Err() != nil {
+				return
+			}
 			if c.Reason == sessionlog.ReasonDeleted {
 				delete(paces, c.Session)
 			}
@@ -84,6 +90,9 @@ func (n *Notifier) publish(ctx context.Context, c sessionlog.Change) {
 	if !n.opts.Bus.Watched(wire.KeyAccount+c.Account) && !n.opts.Bus.Watched(wire.KeyAgent+c.Agent) {
 		return
 	}
+	// A read that is under way when the notifier stops is finished: to break it off costs a connection of the database.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
 	hint := wire.AccountHint{Reason: c.Reason, AgentID: c.Agent, SessionID: c.Session}
 	var info *wire.AgentInfo
 	err := n.opts.Store.Read(ctx, func(tx store.Tx) error {
@@ -110,9 +119,7 @@ func (n *Notifier) publish(ctx context.Context, c sessionlog.Change) {
 		return nil
 	})
 	if err != nil {
-		if ctx.Err() == nil {
-			n.opts.Logger.Error("read what changed", "reason", c.Reason, "agent", c.Agent, "session", c.Session, "error", err)
-		}
+		n.opts.Logger.Error("read what changed", "reason", c.Reason, "agent", c.Agent, "session", c.Session, "error", err)
 		return
 	}
 	n.send(c, hint, info)
