@@ -93,4 +93,7 @@ const (
 	MaxResultShown = 8 << 10
 	// MaxSteps bounds the model calls of one run, so that a model that only ever calls cannot run for ever.
 	MaxSteps = 200
+	// MaxAnswer bounds one answer of a model in bytes: what it says, thinks and calls for. MaxCalls bounds the calls in it.
+	MaxAnswer = 4 << 20
+	MaxCalls  = 256
 )

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/loam-agents/loam/internal/bus"
@@ -48,9 +49,14 @@ func (p *partial) done() {
 
 // generate streams one answer of the model. On an error the text that had arrived stays in the partial.
 func (t *turn) generate(ctx context.Context, req model.Request) (model.Event, error) {
+	size := 0
 	for ev, err := range t.model.Provider.Stream(ctx, req) {
 		if err != nil {
 			return model.Event{}, err
+		}
+		// A model that does not stop is stopped here, before its answer fills the memory.
+		if size += len(ev.Text); size > MaxAnswer {
+			return model.Event{}, tooLong()
 		}
 		switch ev.Kind {
 		case model.EventTextDelta:
@@ -63,8 +69,34 @@ func (t *turn) generate(ctx context.Context, req model.Request) (model.Event, er
 		case model.EventToolCallStart:
 			t.partial.activity(wire.RunActivity{Phase: "tool", ToolName: ev.Name, ToolCallID: ev.CallID}, nil)
 		case model.EventDone:
-			return ev, nil
+			return ev, bounded(ev.Message)
 		}
 	}
 	return model.Event{}, &model.Error{Kind: model.ErrStreamCut, Message: "The model's answer ended before it was complete."}
+}
+
+// bounded refuses an answer that the log should not keep: it is written in one transaction, for which all others wait.
+func bounded(m model.Message) error {
+	size, calls := 0, 0
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		size += len(p.Text) + len(p.CallID) + len(p.Name) + len(p.Arguments)
+		if p.Opaque != nil {
+			size += len(p.Opaque.Block)
+		}
+		if p.Kind == model.PartToolCall {
+			calls++
+		}
+	}
+	switch {
+	case size > MaxAnswer:
+		return tooLong()
+	case calls > MaxCalls:
+		return &model.Error{Kind: model.ErrBadRequest, Message: fmt.Sprintf("The model made %d calls in one answer: at most %d.", calls, MaxCalls)}
+	}
+	return nil
+}
+
+func tooLong() error {
+	return &model.Error{Kind: model.ErrBadRequest, Message: fmt.Sprintf("The model's answer is longer than %d MiB.", MaxAnswer>>20)}
 }

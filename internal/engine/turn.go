@@ -136,10 +136,10 @@ func (t *turn) carryOut(ctx context.Context) error {
 		}
 		t.started = t.engine.opts.Clock.Now()
 		answer, err := t.generate(ctx, req)
+		t.unrecorded = t.unrecorded.Add(answer.Usage)
 		if err != nil {
 			return err
 		}
-		t.unrecorded = t.unrecorded.Add(answer.Usage)
 		total := wire.Usage(model.Usage(t.run.Usage).Add(t.used(answer.Usage)))
 		t.unique(&answer.Message)
 		calls := callsOf(answer.Message)

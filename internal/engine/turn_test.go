@@ -160,6 +160,54 @@ func TestAModelThatCallsForEverIsStopped(t *testing.T) {
 	}
 }
 
+func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
+	t.Parallel()
+	block := strings.Repeat("x", 1<<20)
+	calls := make([]scripted.Call, engine.MaxCalls+1)
+	for i := range calls {
+		calls[i] = scripted.Call{Name: "nothing", Arguments: `{}`}
+	}
+	used := model.Usage{Input: 1, Output: 2, Total: 3}
+	for name, tt := range map[string]struct {
+		turn scripted.Turn
+		want string
+	}{
+		"text":      {scripted.Turn{Steps: []scripted.Step{{Text: block, Times: 5}, {Gate: "never"}}}, "longer than 4 MiB"},
+		"thoughts":  {scripted.Turn{Steps: []scripted.Step{{Reasoning: block, Times: 5}, {Gate: "never"}}}, "longer than 4 MiB"},
+		"arguments": {calling(scripted.Call{Name: "write", Arguments: `"` + strings.Repeat(block, 4) + `"`}), "longer than 4 MiB"},
+		"calls":     {scripted.Turn{Steps: calling(calls...).Steps, Usage: used}, fmt.Sprintf("%d calls in one answer: at most %d", len(calls), engine.MaxCalls)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := talk(t, server.Config{}, tt.turn, scripted.Say("Here."))
+			if _, err := c.Send(c.session, "go"); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Send() = %v", err)
+			}
+			if got := c.log(); got != "user go\nerror" {
+				t.Errorf("the log is\n%.500s", got)
+			}
+			run := servertest.Call[wire.ListRunsResponse](c.Harness, "ListRuns", map[string]any{"sessionId": c.session}).Runs[0]
+			if name == "calls" && (run.Usage == nil || run.Usage.Total != used.Total) {
+				t.Errorf("the run counts %+v", run.Usage)
+			}
+			c.say("again")
+		})
+	}
+}
+
+func TestAsManyCallsAsAnAnswerMayHoldAreAnswered(t *testing.T) {
+	t.Parallel()
+	calls := make([]scripted.Call, engine.MaxCalls)
+	for i := range calls {
+		calls[i] = scripted.Call{Name: "nothing", Arguments: `{}`}
+	}
+	c := talk(t, server.Config{}, calling(calls...), scripted.Say("Oh."))
+	c.say("go")
+	if n := len(c.results()); n != engine.MaxCalls {
+		t.Errorf("%d results", n)
+	}
+}
+
 func TestUsageIsSummedOverTheStepsOfATurnAndCountedWhenItFails(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
 		used := model.Usage{Input: 10, Output: 3, Total: 13}

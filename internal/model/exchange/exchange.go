@@ -24,10 +24,13 @@ import (
 	"github.com/loam-agents/loam/internal/model"
 )
 
-// Limits of what is read besides a stream.
+// Limits of what is read.
 const (
 	maxErrorBody = 64 << 10
-	maxListBody  = 16 << 20
+	// maxAnswer bounds the body of one answer, so that a stream without an end cannot fill the memory. A stream spends some
+	// hundred bytes on a token: this is far beyond what any model says at once.
+	maxAnswer   = 256 << 20
+	maxListBody = 16 << 20
 	// maxDetail bounds what a provider's own words add to an error text.
 	maxDetail = 600
 )
@@ -52,8 +55,8 @@ func New(base *http.Client, label, key string, classify Classify) *Client {
 	return &Client{http: &h, label: label, key: key, classify: classify}
 }
 
-// Post sends a JSON body and returns the response when its status is 2xx; the caller closes its body. Errors are
-// *model.Error.
+// Post sends a JSON body and returns the response when its status is 2xx; the caller closes its body. Reading more than 256
+// MiB of it fails. Errors are *model.Error.
 func (c *Client) Post(ctx context.Context, address string, header http.Header, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -61,7 +64,12 @@ func (c *Client) Post(ctx context.Context, address string, header http.Header, b
 	}
 	req.Header = header.Clone()
 	req.Header.Set("Content-Type", "application/json")
-	return c.do(req)
+	res, err := c.do(req)
+	if err != nil {
+		return nil, err
+	}
+	res.Body = http.MaxBytesReader(nil, res.Body, maxAnswer)
+	return res, nil
 }
 
 // GetJSON fetches address and decodes the answer into out. Errors are *model.Error.
@@ -120,10 +128,14 @@ func (c *Client) finish(e model.Error) *model.Error {
 	return &e
 }
 
-// Broken turns an error of reading a response into a *model.Error: canceled when ctx ended, else a cut stream.
+// Broken turns an error of reading a response into a *model.Error: canceled when ctx ended, an answer without an end, else a
+// cut stream.
 func (c *Client) Broken(ctx context.Context, err error) *model.Error {
 	if ctx.Err() != nil {
 		return c.canceled(ctx)
+	}
+	if limit, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &model.Error{Kind: model.ErrBadRequest, Message: fmt.Sprintf("%s answer is longer than %d MiB", c.label, limit.Limit>>20), Err: err}
 	}
 	return &model.Error{Kind: model.ErrStreamCut, Message: c.label + " closed the connection in the middle of its answer", Err: err}
 }

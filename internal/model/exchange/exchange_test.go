@@ -2,6 +2,7 @@ package exchange_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -118,5 +119,28 @@ func TestModelDefaultsAreMergedShallowly(t *testing.T) {
 	}
 	if _, err := exchange.Encode([]int{1}, map[string]any{"a": 1}); err == nil {
 		t.Error("a payload that is no object was merged")
+	}
+}
+
+// endless is a provider whose answer has no end.
+type endless struct{}
+
+func (endless) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: endless{}}, nil
+}
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+func (endless) Close() error               { return nil }
+
+func TestAnAnswerWithoutAnEndIsCutAndSaidToBeTooLong(t *testing.T) {
+	t.Parallel()
+	c := exchange.New(&http.Client{Transport: endless{}}, "Acme", key, nil)
+	res, err := c.Post(t.Context(), "http://127.0.0.1", http.Header{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, res.Body, make([]byte, 1<<20))
+	got := c.Broken(t.Context(), err)
+	if n != 256<<20 || got.Kind != model.ErrBadRequest || got.Retryable() || got.Message != "Acme answer is longer than 256 MiB" {
+		t.Errorf("after %d bytes: %v (%s)", n, got, got.Kind)
 	}
 }
