@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -83,6 +84,55 @@ func TestASlowSubscriberKeepsTextAndDurableFrames(t *testing.T) {
 	}
 	if last := got[len(got)-1]; !last.Frame.Patch.Done {
 		t.Error("the done patch was merged away")
+	}
+}
+
+func TestMergingChangesNoMessageOfOthers(t *testing.T) {
+	t.Parallel()
+	b := bus.NewLocal()
+	s := b.Subscribe()
+	defer s.Close()
+	s.Join("sessions/a")
+	sent := make([]*bus.Message, 100)
+	for i := range sent {
+		sent[i] = bus.Partial("a", "p", wire.PartialPatch{TextDelta: "x", Usage: &wire.Usage{Total: int64(i)}})
+		b.Publish(sent[i])
+	}
+	for i, m := range sent {
+		if p := m.Frame.Patch; p.TextDelta != "x" || p.Usage.Total != int64(i) {
+			t.Errorf("message %d became %+v", i, p)
+		}
+	}
+	got, err := s.Next(t.Context())
+	if err != nil || len(got) == len(sent) || got[len(got)-1].Frame.Patch.Usage.Total != 99 {
+		t.Errorf("Next() = %d messages, %v", len(got), err)
+	}
+}
+
+// Not parallel, so that only this test allocates.
+func TestPublishingToAStuckSubscriberCostsWhatIsPublished(t *testing.T) {
+	b := bus.NewLocal()
+	s := b.Subscribe()
+	defer s.Close()
+	s.Join("sessions/a")
+	const deltas, size, factor = 10_000, 100, 50
+	text := strings.Repeat("x", size)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range deltas {
+		b.Publish(bus.Partial("a", "p", wire.PartialPatch{TextDelta: text}))
+	}
+	runtime.ReadMemStats(&after)
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > factor*deltas*size {
+		t.Errorf("%d bytes were allocated for %d of text", spent, deltas*size)
+	}
+	got, err := s.Next(t.Context())
+	total := 0
+	for _, m := range got {
+		total += len(m.Frame.Patch.TextDelta)
+	}
+	if err != nil || total != deltas*size {
+		t.Errorf("%d bytes of text came, %v", total, err)
 	}
 }
 

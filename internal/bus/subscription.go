@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/loam-agents/loam/wire"
@@ -32,7 +33,10 @@ type Subscription struct {
 	mu      sync.Mutex
 	topics  map[string]struct{}
 	pending []*Message
-	err     error
+	// text is that of the last waiting message while deltas are merged into it; nil when it is whole. Joining them once, when
+	// somebody takes them, keeps Publish quick however long a subscriber does not read.
+	text *strings.Builder
+	err  error
 }
 
 // Join adds a topic. Messages published after Join returns are received.
@@ -65,6 +69,7 @@ func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 func (s *Subscription) Take() ([]*Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.seal()
 	batch := s.pending
 	s.pending = nil
 	return batch, s.err
@@ -89,7 +94,7 @@ func (s *Subscription) Close() {
 	s.mu.Lock()
 	topics := s.topics
 	s.topics = map[string]struct{}{}
-	s.err, s.pending = ErrClosed, nil
+	s.err, s.pending, s.text = ErrClosed, nil, nil
 	s.mu.Unlock()
 	for topic := range topics {
 		s.bus.leave(topic, s)
@@ -103,8 +108,9 @@ func (s *Subscription) push(m *Message) {
 	case s.err != nil:
 	case s.merge(m):
 	case len(s.pending) >= MaxPending:
-		s.err, s.pending = ErrTooSlow, nil
+		s.err, s.pending, s.text = ErrTooSlow, nil, nil
 	default:
+		s.seal()
 		s.pending = append(s.pending, m)
 	}
 	s.mu.Unlock()
@@ -124,18 +130,31 @@ func (s *Subscription) merge(m *Message) bool {
 	if a == nil || b == nil || a.Done || b.Done {
 		return false
 	}
-	patch := *a
-	patch.TextDelta += b.TextDelta
+	if s.text == nil {
+		// What was published is everybody's: this mailbox goes on with a message of its own.
+		patch, frame := *a, last.Frame
+		frame.Patch = &patch
+		s.text = new(strings.Builder)
+		s.text.WriteString(a.TextDelta)
+		s.pending[len(s.pending)-1] = &Message{Topic: m.Topic, Frame: frame}
+		a = &patch
+	}
+	s.text.WriteString(b.TextDelta)
 	if b.Usage != nil {
-		patch.Usage = b.Usage
+		a.Usage = b.Usage
 	}
 	if b.Activity != nil {
-		patch.Activity = b.Activity
+		a.Activity = b.Activity
 	}
-	frame := last.Frame
-	frame.Patch = &patch
-	s.pending[len(s.pending)-1] = &Message{Topic: m.Topic, Frame: frame}
 	return true
+}
+
+// seal gives the last waiting message the text that was merged into it.
+func (s *Subscription) seal() {
+	if s.text != nil {
+		s.pending[len(s.pending)-1].Frame.Patch.TextDelta = s.text.String()
+		s.text = nil
+	}
 }
 
 func (s *Subscription) signal() {
