@@ -59,7 +59,7 @@ func (s *db) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.writer = startWriter(conn, s.options.Clock, s.options.Logger)
+	s.writer = startWriter(conn, &s.options)
 	s.readDB, err = openHandle(s.options, readParams(), s.options.Readers)
 	return err
 }

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/store"
@@ -44,6 +45,8 @@ type Options struct {
 	Readers int
 	// StatementCache is the number of prepared statements that each connection keeps; zero is 256, negative is none.
 	StatementCache int
+	// BatchTime is how much work a commit may gather from the queue before it ends; zero is 2 ms (design §5).
+	BatchTime time.Duration
 }
 
 func (o *Options) fill() error {
@@ -55,6 +58,9 @@ func (o *Options) fill() error {
 	}
 	if o.Readers == 0 {
 		o.Readers = 8
+	}
+	if o.BatchTime == 0 {
+		o.BatchTime = defaultBatchTime
 	}
 	switch {
 	case o.StatementCache == 0:

@@ -16,8 +16,8 @@ import (
 
 // A batch takes what is queued, but not more than this.
 const (
-	maxBatchWrites = 64
-	maxBatchTime   = 2 * time.Millisecond
+	maxBatchWrites   = 64
+	defaultBatchTime = 2 * time.Millisecond
 )
 
 // writer owns the one connection that writes. Its goroutine opens a transaction, gives queued closures their turn one
@@ -29,13 +29,17 @@ type writer struct {
 	logger  *slog.Logger
 	queue   *queue
 	stopped chan struct{}
+	// batchTime is Options.BatchTime.
+	batchTime time.Duration
 
 	commits atomic.Int64
 	writes  atomic.Int64
 }
 
-func startWriter(conn *sql.Conn, c clock.Clock, logger *slog.Logger) *writer {
-	w := &writer{conn: conn, clock: c, logger: logger, queue: newQueue(), stopped: make(chan struct{})}
+func startWriter(conn *sql.Conn, o *Options) *writer {
+	w := &writer{
+		conn: conn, clock: o.Clock, logger: o.Logger, batchTime: o.BatchTime, queue: newQueue(), stopped: make(chan struct{}),
+	}
 	go w.loop()
 	return w
 }
@@ -117,7 +121,7 @@ func (w *writer) serve(first *request) {
 	}
 	for r := first; r != nil; r = w.queue.pop(false) {
 		w.turn(b, r)
-		if b.broken != nil || len(b.requests) == maxBatchWrites || time.Since(b.started) > maxBatchTime {
+		if b.broken != nil || len(b.requests) == maxBatchWrites || time.Since(b.started) > w.batchTime {
 			break
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/store/sqlite"
@@ -19,7 +20,7 @@ import (
 // busyStore is a store whose writer is in the middle of a closure until release is called.
 func busyStore(t *testing.T) (s store.Store, release func()) {
 	t.Helper()
-	s = open(t, sqlite.Options{Path: filepath.Join(t.TempDir(), "loam.db"), Migrations: schema(t, first)})
+	s = open(t, sqlite.Options{Path: filepath.Join(t.TempDir(), "loam.db"), Migrations: schema(t, first), BatchTime: time.Minute})
 	inside, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -127,7 +128,7 @@ func TestAWriteThatIsCanceledInTheQueueNeverRuns(t *testing.T) {
 
 func TestConcurrentWritesNeedFewerCommits(t *testing.T) {
 	t.Parallel()
-	s := open(t, sqlite.Options{Path: filepath.Join(t.TempDir(), "loam.db"), Migrations: schema(t, first)})
+	s := open(t, sqlite.Options{Path: filepath.Join(t.TempDir(), "loam.db"), Migrations: schema(t, first), BatchTime: time.Minute})
 	var wg sync.WaitGroup
 	for w := range 32 {
 		wg.Go(func() {
