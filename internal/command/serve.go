@@ -142,10 +142,7 @@ type hosted struct {
 func (a *app) host(ctx context.Context, cfg server.Config, work func(context.Context, hosted) error) (err error) {
 	s, err := server.Open(ctx, cfg)
 	if err != nil {
-		return unlessStopped(ctx, err)
-	}
-	if err := s.Listen(); err != nil {
-		return errors.Join(explainAddress(cfg.Listen, err), s.Close())
+		return unlessStopped(ctx, explainAddress(cfg.Listen, err))
 	}
 	address := addressFile(a.data)
 	h := hosted{server: s, url: localURL(s.Addr())}

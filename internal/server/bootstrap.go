@@ -39,6 +39,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		return err
 	}
 	if known {
+		s.warnOfKeys()
 		s.owner, err = principal.ParseID(owner)
 		return err
 	}
@@ -49,6 +50,16 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	s.owner = key.ID()
 	first := s.firstModel(ctx)
 	return s.store.Write(ctx, store.Interactive, func(tx store.Tx) error { return s.found(tx, first) })
+}
+
+// warnOfKeys says at a start what doctor would call broken: the server works all the same.
+func (s *Server) warnOfKeys() {
+	if info, err := os.Stat(s.cfg.DataDir); err == nil && info.Mode().Perm()&0o077 != 0 {
+		s.cfg.Logger.Warn("other users may look into the data folder: chmod 700", "data", s.cfg.DataDir, "mode", info.Mode().Perm().String())
+	}
+	if _, err := OwnerKey(s.cfg.DataDir); err != nil {
+		s.cfg.Logger.Warn("the owner's key of this data folder cannot be used: loam doctor says more", "error", err)
+	}
 }
 
 // ownerKey is the key of a first start: one that an interrupted first start left, or a new one.

@@ -28,8 +28,7 @@ const (
 	pruneBatch = 5000
 )
 
-// Listen binds the address.
-func (s *Server) Listen() error {
+func (s *Server) listen() error {
 	listener, err := net.Listen("tcp", s.cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.cfg.Listen, err)
@@ -38,22 +37,12 @@ func (s *Server) Listen() error {
 	return nil
 }
 
-// Addr is the address that Listen bound, as HOST:PORT.
-func (s *Server) Addr() string {
-	if s.listener == nil {
-		return ""
-	}
-	return s.listener.Addr().String()
-}
+// Addr is the address that was bound, as HOST:PORT.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Serve works until ctx ends: then it takes no new work, closes every socket with 1001, waits for turns in progress up to the
 // drain timeout, queues again what did not finish, and closes the database. It returns nil after a clean stop.
 func (s *Server) Serve(ctx context.Context) error {
-	if s.listener == nil {
-		if err := s.Listen(); err != nil {
-			return errors.Join(err, s.Close())
-		}
-	}
 	s.notify.Start()
 	if err := s.queue.Start(ctx); err != nil {
 		s.notify.Stop()

@@ -66,16 +66,19 @@ type Server struct {
 	closed  error
 }
 
-// Open builds a server: it makes the data directory, opens and migrates the database, and makes what a first start needs. It
-// does not listen yet. Errors wrap those of store and vault (store.ErrLocked, vault.ErrWrongKey, …).
+// Open builds a server: it binds the address, makes the data directory, opens and migrates the database, and makes what a first
+// start needs. An address that cannot be bound leaves nothing behind. Clients that connect are answered once Serve works. Errors wrap those of store and vault (store.ErrLocked, vault.ErrWrongKey, …).
 func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
-	}
 	s := &Server{cfg: cfg, started: cfg.Clock.Now(), bus: bus.NewLocal()}
+	if err := s.listen(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the data directory: %w", err), s.Close())
+	}
 	if err := s.build(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

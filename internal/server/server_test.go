@@ -1,9 +1,16 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -202,6 +209,49 @@ func TestARestartFindsEverythingAndFinishesWhatWasStopped(t *testing.T) {
 			t.Errorf("after the restart the log is %+v", events)
 		}
 	})
+}
+
+func TestABusyAddressLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	data := filepath.Join(t.TempDir(), "data")
+	s, err := server.Open(t.Context(), server.Config{Listen: other.Addr().String(), DataDir: data})
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Fatalf("Open() = %v, %v; want the address in use", s, err)
+	}
+	if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the data folder was made all the same: %v", err)
+	}
+}
+
+func TestAStartSaysWhenKeysLieOpen(t *testing.T) {
+	t.Parallel()
+	var logged bytes.Buffer
+	cfg := server.Config{DataDir: t.TempDir()}
+	servertest.Start(t, cfg).Stop()
+	if err := os.Chmod(cfg.DataDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(cfg.DataDir, server.OwnerKeyFile)); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Listen, cfg.Logger = "127.0.0.1:0", slog.New(slog.NewTextHandler(&logged, nil))
+	s, err := server.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"chmod 700", "owner's key"} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, logged.String())
+		}
+	}
 }
 
 func asClientError(err error, into **client.Error) bool {

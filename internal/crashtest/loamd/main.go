@@ -55,9 +55,6 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if err := s.Listen(); err != nil {
-		return errors.Join(err, s.Close())
-	}
 	debug, err := serveDebug(s)
 	if err != nil {
 		return errors.Join(err, s.Close())

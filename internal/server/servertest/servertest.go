@@ -52,9 +52,6 @@ func Start(t testing.TB, cfg server.Config) *Harness {
 	if err != nil {
 		t.Fatalf("open server: %v", err)
 	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx) }()
