@@ -10,6 +10,7 @@ package operation
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sort"
 
@@ -151,23 +152,48 @@ func (s *Service) Operations() []Operation {
 	return out
 }
 
-// Do carries out one operation. Errors are *fault.Error, or internal errors whose text must not be shown.
+// Do carries out one operation. Errors are *fault.Error, or internal errors whose text must not be shown. A storage that is full
+// or away makes it unavailable: the caller may try again, with its own request id when twice would be too often.
 func (s *Service) Do(ctx context.Context, caller Caller, name string, fields map[string]any) (*Operation, Result, error) {
 	op := s.table[name]
 	if op == nil {
 		return nil, Result{}, fault.Invalid("%s", wire.MsgUnsupportedAction(name))
 	}
-	c := &Call{Service: s, Caller: caller, op: op, fields: fields}
-	if err := c.admit(ctx); err != nil {
-		return op, Result{}, err
+	out, err := s.carryOut(ctx, &Call{Service: s, Caller: caller, op: op, fields: fields})
+	if away := unavailable(err); away != nil {
+		s.opts.Logger.Error("the storage failed", "operation", name, "request", caller.RequestID, "error", err)
+		return op, Result{}, away
 	}
-	if op.Effect == Mutation {
+	return op, out, err
+}
+
+func (s *Service) carryOut(ctx context.Context, c *Call) (Result, error) {
+	if err := c.admit(ctx); err != nil {
+		return Result{}, err
+	}
+	if c.op.Effect == Mutation {
 		if done, found, err := c.replayed(ctx); err != nil || found {
-			return op, done, err
+			return done, err
 		}
 	}
-	out, err := op.handle(ctx, c)
-	return op, out, err
+	return c.op.handle(ctx, c)
+}
+
+// unavailable is what a caller reads of a storage that cannot work at the moment; nil for every other error.
+func unavailable(err error) error {
+	for _, e := range []struct {
+		cause error
+		text  string
+	}{
+		{store.ErrFull, "The server's disk is full: free some space there and try again"},
+		{store.ErrUnreachable, "The server cannot reach its database: try again soon"},
+		{store.ErrClosed, "The server is stopping: try again soon"},
+	} {
+		if errors.Is(err, e.cause) {
+			return fault.Wrap(err, fault.Unavailable, "%s", e.text)
+		}
+	}
+	return nil
 }
 
 // Encode is the wire form of an answer.
