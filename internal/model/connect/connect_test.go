@@ -13,19 +13,11 @@ import (
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
-	"github.com/loam-agents/loam/internal/vault"
 	"github.com/loam-agents/loam/principal"
 	"github.com/loam-agents/loam/wire"
 )
 
-// TestMain makes a key of the vault before servers start side by side: the race detector takes the type cache, which the
-// first use of a message fills inside package reflect, for a race.
-func TestMain(m *testing.M) {
-	if _, err := vault.NewKey(); err != nil {
-		panic(err)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type object = map[string]any
 
