@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sort"
 
 	"github.com/loam-agents/loam/internal/account"
@@ -179,18 +180,20 @@ func (s *Service) carryOut(ctx context.Context, c *Call) (Result, error) {
 	return c.op.handle(ctx, c)
 }
 
-// unavailable is what a caller reads of a storage that cannot work at the moment; nil for every other error.
+// unavailable is what a caller reads of a storage that cannot work at the moment; nil for every other error. Only what passes
+// by itself has the status of it, since programs wait and try again.
 func unavailable(err error) error {
 	for _, e := range []struct {
-		cause error
-		text  string
+		cause  error
+		status int
+		text   string
 	}{
-		{store.ErrFull, "The server's disk is full: free some space there and try again"},
-		{store.ErrUnreachable, "The server cannot reach its database: try again soon"},
-		{store.ErrClosed, "The server is stopping: try again soon"},
+		{store.ErrFull, http.StatusInsufficientStorage, "The server's disk is full: free some space there and try again"},
+		{store.ErrUnreachable, http.StatusServiceUnavailable, "The server cannot reach its database: try again soon"},
+		{store.ErrClosed, http.StatusServiceUnavailable, "The server is stopping: try again soon"},
 	} {
 		if errors.Is(err, e.cause) {
-			return fault.Wrap(err, fault.Unavailable, "%s", e.text)
+			return &fault.Error{Code: fault.Unavailable, HTTPStatus: e.status, Message: e.text, Err: err}
 		}
 	}
 	return nil

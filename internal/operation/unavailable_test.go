@@ -27,15 +27,20 @@ func (f failing) Write(context.Context, store.Priority, func(store.Tx) error) er
 func TestAStorageThatIsFullOrAwayIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	real := storetest.SQLite(t)
-	for cause, want := range map[error]string{
-		store.ErrFull: "disk is full", store.ErrUnreachable: "cannot reach its database", store.ErrClosed: "is stopping",
+	for cause, want := range map[error]struct {
+		status int
+		text   string
+	}{
+		store.ErrFull:        {http.StatusInsufficientStorage, "disk is full"},
+		store.ErrUnreachable: {http.StatusServiceUnavailable, "cannot reach its database"},
+		store.ErrClosed:      {http.StatusServiceUnavailable, "is stopping"},
 	} {
 		s := operation.New(operation.Options{
 			Store: failing{real, fmt.Errorf("commit: %w", cause)}, Policy: account.Policy{Open: true}, Clock: clock.System{},
 		})
 		_, _, err := s.Do(t.Context(), operation.Caller{Account: "z"}, "DeleteSession", map[string]any{"sessionId": "s"})
 		f, ok := errors.AsType[*fault.Error](err)
-		if !ok || f.Code != fault.Unavailable || f.Status() != http.StatusServiceUnavailable || !strings.Contains(f.Message, want) || !errors.Is(err, cause) {
+		if !ok || f.Code != fault.Unavailable || f.Status() != want.status || !strings.Contains(f.Message, want.text) || !errors.Is(err, cause) {
 			t.Errorf("%v became %v", cause, err)
 		}
 	}
