@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path"
 	"runtime/debug"
 	"strconv"
@@ -29,8 +30,14 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-// DefaultMaxBody bounds the body of an action in bytes (design §10.10).
-const DefaultMaxBody = 32 << 20
+// Limits of the body of an action.
+const (
+	// DefaultMaxBody bounds it in bytes (design §10.10).
+	DefaultMaxBody = 32 << 20
+	// DefaultBodyTime is how long it may take besides a second for every minBodyRate bytes that have arrived.
+	DefaultBodyTime = 30 * time.Second
+	minBodyRate     = 32 << 10
+)
 
 // Options configure a Server.
 type Options struct {
@@ -45,6 +52,8 @@ type Options struct {
 	Version map[string]any
 	// MaxBody bounds a request's body in bytes; DefaultMaxBody when zero.
 	MaxBody int64
+	// BodyTime bounds the wait for a request's body; DefaultBodyTime when zero.
+	BodyTime time.Duration
 	// MinProtocol is the oldest version that is admitted; wire.MinClientProtocol when zero.
 	MinProtocol int
 }
@@ -60,6 +69,9 @@ type Server struct {
 func New(opts Options) *Server {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = DefaultMaxBody
+	}
+	if opts.BodyTime <= 0 {
+		opts.BodyTime = DefaultBodyTime
 	}
 	if opts.MinProtocol <= 0 {
 		opts.MinProtocol = wire.MinClientProtocol
@@ -124,7 +136,7 @@ func (s *Server) json(w http.ResponseWriter, v any) {
 func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 	requestID := s.opts.IDs()
 	log := s.opts.Logger.With("request", requestID)
-	body, status, err := s.act(r, requestID, log)
+	body, status, err := s.act(w, r, requestID, log)
 	if err != nil {
 		body, status = s.failure(err, log)
 	}
@@ -136,7 +148,7 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) act(r *http.Request, requestID string, log *slog.Logger) (body []byte, status int, err error) {
+func (s *Server) act(w http.ResponseWriter, r *http.Request, requestID string, log *slog.Logger) (body []byte, status int, err error) {
 	// A browser only sees an answer that carries the CORS headers, so that even a defect gets one.
 	defer func() {
 		if p := recover(); p != nil {
@@ -148,7 +160,7 @@ func (s *Server) act(r *http.Request, requestID string, log *slog.Logger) (body 
 	if !strings.EqualFold(strings.TrimSpace(media), wire.MediaType) {
 		return nil, 0, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusUnsupportedMediaType, Message: wire.MsgContentType}
 	}
-	raw, err := s.body(r)
+	raw, err := s.body(w, r)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -169,18 +181,39 @@ func (s *Server) act(r *http.Request, requestID string, log *slog.Logger) (body 
 	return body, http.StatusOK, err
 }
 
-func (s *Server) body(r *http.Request) ([]byte, error) {
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > s.opts.MaxBody {
 		return nil, s.tooLarge()
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, s.opts.MaxBody+1))
-	if err != nil {
+	body := paced{body: r.Body, conn: http.NewResponseController(w), end: time.Now().Add(s.opts.BodyTime)}
+	raw, err := io.ReadAll(io.LimitReader(&body, s.opts.MaxBody+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusRequestTimeout, Message: "The request arrived too slowly"}
+	case err != nil:
 		return nil, fault.Invalid("The request could not be read to its end")
-	}
-	if int64(len(raw)) > s.opts.MaxBody {
+	case int64(len(raw)) > s.opts.MaxBody:
 		return nil, s.tooLarge()
 	}
+	// The wait for the answer has no deadline; it ends when the client goes away.
+	_ = body.conn.SetReadDeadline(time.Time{})
 	return raw, nil
+}
+
+// paced is a body that has to keep coming, so that nobody holds a connection and its memory by sending a byte now and then.
+type paced struct {
+	body io.Reader
+	conn *http.ResponseController
+	end  time.Time
+}
+
+// Read implements io.Reader.
+func (p *paced) Read(b []byte) (int, error) {
+	// A connection without deadlines is one of a test.
+	_ = p.conn.SetReadDeadline(p.end)
+	n, err := p.body.Read(b)
+	p.end = p.end.Add(time.Duration(n) * time.Second / minBodyRate)
+	return n, err
 }
 
 func (s *Server) tooLarge() error {
