@@ -62,6 +62,8 @@ const (
 	roleUser       = "user"
 	roleAssistant  = "assistant"
 	statusWorking  = "streaming"
+	// phaseResponding is what a server does from the first piece of a message on.
+	phaseResponding = "responding"
 )
 
 // duration is the time between two events in epoch milliseconds.

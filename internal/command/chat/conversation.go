@@ -30,6 +30,9 @@ type Conversation struct {
 	failure string
 	// stopped says that the turn was interrupted, streaming that pieces of a message came and the message did not yet.
 	stopped, streaming bool
+	// joined says that the live stream of the session has begun, whole that every piece of the message that is being written
+	// has come. A message that began before has no known start, so only its event is shown.
+	joined, whole bool
 
 	frames     chan client.Frame
 	held       []client.Frame
@@ -92,12 +95,18 @@ func (c *Conversation) Interrupt() {
 // hold keeps what arrives while a person types, since it would be printed into the line. Pieces of messages are dropped; the
 // messages follow.
 func (c *Conversation) hold(f client.Frame) {
+	switch f.Kind {
+	case wire.FrameSubscribed:
+		c.joined, c.whole = true, false
+	case wire.FrameAppendPartial:
+		c.whole = false
+	}
 	if f.Kind == wire.FrameAppend || f.Kind == wire.FrameChange {
 		c.held = append(c.held, f)
 	}
 }
 
-// release shows what was held, and forgets interrupts from before.
+// release shows what was held, and forgets interrupts and broken connections from before.
 func (c *Conversation) release() {
 	for _, f := range c.held {
 		c.show(f)
@@ -105,6 +114,10 @@ func (c *Conversation) release() {
 	c.held = nil
 	select {
 	case <-c.interrupts:
+	default:
+	}
+	select {
+	case <-c.lost:
 	default:
 	}
 }
@@ -133,6 +146,7 @@ func (c *Conversation) follow(ctx context.Context) {
 	ctx, c.stop = context.WithCancel(ctx)
 	frames, ended := make(chan client.Frame, 64), make(chan error, 1)
 	c.frames, c.ended = frames, ended
+	c.joined, c.whole = false, false
 	key, after := wire.KeySession+c.session, c.last
 	c.reading.Go(func() {
 		for f, err := range c.client.Subscribe(ctx, key, after) {
@@ -153,7 +167,11 @@ func (c *Conversation) follow(ctx context.Context) {
 func (c *Conversation) show(f client.Frame) {
 	switch f.Kind {
 	case wire.FrameSubscribed:
+		c.joined, c.whole = true, false
 		c.view.Back()
+	case wire.FrameError:
+		// The server refused the stream. What happens is read when the turn has ended.
+		c.joined = true
 	case wire.FrameAppend:
 		var e wire.SessionEvent
 		if json.Unmarshal(f.Event, &e) == nil {
@@ -162,8 +180,7 @@ func (c *Conversation) show(f client.Frame) {
 	case wire.FrameAppendPartial:
 		var p wire.PartialPatch
 		if json.Unmarshal(f.Patch, &p) == nil {
-			c.streaming = c.streaming || p.TextDelta != ""
-			c.view.Partial(f.PartialID, p)
+			c.partial(f.PartialID, p)
 		}
 	case wire.FrameChange:
 		var s wire.SessionInfo
@@ -171,6 +188,17 @@ func (c *Conversation) show(f client.Frame) {
 			c.status = s.Status
 			c.view.Session(s)
 		}
+	}
+}
+
+// partial shows a piece of a message whose beginning was seen: the server says that it responds before the first one.
+func (c *Conversation) partial(id string, p wire.PartialPatch) {
+	c.streaming = c.streaming || p.TextDelta != ""
+	if p.Activity != nil && p.Activity.Phase == phaseResponding {
+		c.whole = true
+	}
+	if c.whole || p.TextDelta == "" {
+		c.view.Partial(id, p)
 	}
 }
 

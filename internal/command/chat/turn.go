@@ -62,6 +62,9 @@ func (c *Conversation) Stop(ctx context.Context) (bool, error) {
 func (c *Conversation) turn(ctx context.Context, request func(context.Context) (wire.MessageSessionResponse, error)) error {
 	c.failure, c.stopped, c.streaming = "", false, false
 	c.release()
+	if err := c.join(ctx); err != nil {
+		return err
+	}
 	err := c.answer(ctx, request)
 	if err == nil || isTurnError(err) {
 		if end := c.settle(ctx); err == nil {
@@ -75,6 +78,29 @@ func (c *Conversation) turn(ctx context.Context, request func(context.Context) (
 		return ErrStopped
 	}
 	return err
+}
+
+// join waits until the live stream has begun, so that the first pieces of an answer are not missed. It gives up after
+// settleTime: the answer is read from the log then.
+func (c *Conversation) join(ctx context.Context) error {
+	timeout := c.clock.After(settleTime)
+	for !c.joined {
+		select {
+		case f := <-c.frames:
+			c.show(f)
+		case err := <-c.ended:
+			return err
+		case reason := <-c.lost:
+			c.view.Lost(reason)
+		case <-c.interrupts:
+			return ErrStopped
+		case <-timeout:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // isTurnError tells an answer about the turn from one about the request.
