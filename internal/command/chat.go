@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/loam-agents/loam/client"
@@ -26,13 +28,13 @@ type which struct {
 	Last    bool   `help:"Go on with the latest conversation." xor:"session"`
 }
 
-// Run talks until the person leaves. When no server runs, one runs for the time of the chat.
+// Run talks until the person leaves. When no server runs on the data folder, one runs for the time of the chat.
 func (c *chatCommand) Run(ctx context.Context, a *app) error {
-	switch err := reach(ctx, c.address(a)); {
-	case err == nil:
+	if c.URL != "" {
 		return c.talk(ctx, a)
-	case c.URL != "":
-		return err
+	}
+	if _, ok := a.running(ctx); ok {
+		return c.talk(ctx, a)
 	}
 	serve, err := a.newServe()
 	if err != nil {
@@ -42,11 +44,25 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return exitcode.With(exitcode.Usage, err)
 	}
+	// A free port: the usual one may belong to the server of another folder.
 	cfg.Listen = "127.0.0.1:0"
+	folder := a.folder()
 	return a.host(ctx, cfg, func(ctx context.Context, _ hosted) error {
-		_, _ = fmt.Fprintln(a.err, "No server runs, so one was started for this chat. `loam serve` starts one that stays.")
+		_, _ = fmt.Fprintf(a.err, "No server runs on %s, so one was started for this chat. `loam serve%s` starts one that stays.\n", folder, a.dataFlag())
 		return c.talk(ctx, a)
 	})
+}
+
+// folder names the data folder in full, and says when it is about to be made.
+func (a *app) folder() string {
+	path := a.data
+	if full, err := filepath.Abs(path); err == nil {
+		path = full
+	}
+	if _, err := os.Stat(a.ownerKeyPath()); errors.Is(err, fs.ErrNotExist) {
+		return printable(path) + " (new)"
+	}
+	return printable(path)
 }
 
 func (c *chatCommand) talk(ctx context.Context, a *app) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/loam-agents/loam/client"
@@ -26,21 +27,49 @@ type connection struct {
 	Key string `help:"File with the key to sign with; the owner's when not set." placeholder:"FILE" env:"LOAM_KEY"`
 }
 
-// address is where a server is expected.
-func (c *connection) address(a *app) string {
+// running is the address of the server that runs on the data folder and answers; ok is false when there is none.
+func (a *app) running(ctx context.Context) (url string, ok bool) {
+	known, ok := addressFile(a.data).read()
+	return known.URL, ok && reach(ctx, known.URL) == nil
+}
+
+// server is the address of the server to talk to: the one that was named, else that of the data folder. The owner's key of a
+// folder is never offered to another server that happens to listen where this one would.
+func (c *connection) server(ctx context.Context, a *app) (string, error) {
 	if c.URL != "" {
-		return c.URL
+		return c.URL, reach(ctx, c.URL)
 	}
-	if running, ok := addressFile(a.data).read(); ok {
-		return running.URL
+	if url, ok := a.running(ctx); ok {
+		return url, nil
 	}
-	return "http://" + server.DefaultListen
+	return "", exitcode.With(exitcode.ServerUnreachable, errors.New(a.noServer(ctx)))
+}
+
+// noServer says that none runs on the data folder, and whether another Loam may have been meant.
+func (a *app) noServer(ctx context.Context) string {
+	text := "no server runs on " + a.data + "; start one with `loam serve" + a.dataFlag() + "`"
+	listen := server.DefaultListen
+	if serve, err := a.newServe(); err == nil {
+		listen = serve.Listen
+	}
+	if other := localURL(listen); reach(ctx, other) == nil {
+		text += "; another Loam answers on " + other + ": use --url to mean that one"
+	}
+	return text
+}
+
+// dataFlag is what to add to a command for the present data folder.
+func (a *app) dataFlag() string {
+	if a.data == server.DefaultDataDir {
+		return ""
+	}
+	return " --data " + quoted(a.data)
 }
 
 // open returns a client of a server that answers.
 func (c *connection) open(ctx context.Context, a *app, options ...client.Option) (*client.Client, error) {
-	url := c.address(a)
-	if err := reach(ctx, url); err != nil {
+	url, err := c.server(ctx, a)
+	if err != nil {
 		return nil, err
 	}
 	key, err := c.signer(a)
@@ -57,6 +86,9 @@ func reach(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
+	if url, err = checkServerURL(url); err != nil {
+		return exitcode.With(exitcode.Usage, err)
+	}
 	c, err := client.New(url, nobody)
 	if err != nil {
 		return exitcode.With(exitcode.Usage, err)
@@ -68,6 +100,17 @@ func reach(ctx context.Context, url string) error {
 			"no Loam server answers at %s (%s); start one with `loam serve`, or name it with --url", url, cause(err)))
 	}
 	return nil
+}
+
+// checkServerURL refuses an address without a scheme, the commonest slip, and says what to write instead.
+func checkServerURL(address string) (string, error) {
+	if strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://") {
+		return address, nil
+	}
+	if strings.Contains(address, "://") {
+		return "", fmt.Errorf("the address of the server is %q: it must begin with http:// or https://", address)
+	}
+	return "", fmt.Errorf("the address of the server is %q: write http://%s", address, address)
 }
 
 // cause is the innermost reason of a failed connection, such as "connection refused".

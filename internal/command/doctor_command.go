@@ -24,13 +24,15 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return exitcode.With(exitcode.Usage, err)
 	}
-	options := doctor.Options{Config: cfg, URL: c.address(a)}
-	if _, running := addressFile(a.data).read(); running || c.URL != "" {
-		if cl, err := c.open(ctx, a); err == nil {
-			options.Client = cl
-		} else if c.URL != "" {
+	options := doctor.Options{Config: cfg}
+	switch url, err := c.server(ctx, a); {
+	case err == nil:
+		options.URL = url
+		if options.Client, err = c.open(ctx, a); err != nil && c.URL != "" {
 			return err
 		}
+	case c.URL != "":
+		return err
 	}
 	findings := doctor.Run(ctx, options)
 	if c.JSON {

@@ -26,11 +26,7 @@ func (a *app) welcome(ctx context.Context, h hosted) {
 			lines = append(lines, "            (the tutor is no language model; `loam providers set --help` connects one)")
 		}
 	}
-	chat := "loam chat"
-	if a.data != server.DefaultDataDir {
-		chat += " --data " + a.data
-	}
-	lines = append(lines, "", "In another terminal, type:  "+chat, "Ctrl-C stops the server.", "")
+	lines = append(lines, "", "In another terminal, type:  loam chat"+a.dataFlag(), "Ctrl-C stops the server.", "")
 	fmt.Fprintln(a.err, "\n"+strings.Join(lines, "\n"))
 }
 
