@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/loam-agents/loam/internal/store"
 )
@@ -101,6 +102,8 @@ func (q *Queue) recover(ctx context.Context, all bool) error {
 		dead, err = texts(tx, `SELECT id FROM runs WHERE `+where+` ORDER BY created_at, id`, args...)
 		return err
 	})
+	// The database's clock may jump, as after a suspend; what this process works on is watched with one that does not.
+	dead = slices.DeleteFunc(dead, q.works)
 	if err != nil || len(dead) == 0 {
 		return err
 	}
@@ -122,6 +125,19 @@ func (q *Queue) recover(ctx context.Context, all bool) error {
 		}))
 	}
 	return errors.Join(failed...)
+}
+
+// works tells whether this process works on a run under a lease that it renewed in time.
+func (q *Queue) works(runID string) bool {
+	now := q.opts.Clock.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for lease := range q.held {
+		if age, ended := lease.age(now); lease.id == runID && !ended && age < LeaseTime-leaseMargin {
+			return true
+		}
+	}
+	return false
 }
 
 // goneOwners are the owners of leases of which it is certain that they will not come back: their leases need not run out.

@@ -49,6 +49,26 @@ func TestAStartBesideOthersLeavesLivingLeasesAlone(t *testing.T) {
 	})
 }
 
+func TestAJumpOfTheDatabasesClockTakesNoWorkFromItsWorker(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		own := &world{store: w.store, clock: clock.NewFake(start), ids: w.ids}
+		p := own.working(t, "p", nil)
+		r := p.enqueue(t, spec("s"))[0]
+		e := p.next(t)
+		w.clock.Advance(time.Hour)
+		for range 2 {
+			// The second one is taken when the first has done its work.
+			p.sweep <- time.Time{}
+		}
+		if err := w.try(t, e.Check); err != nil {
+			t.Errorf("Check after the clock jumped = %v", err)
+		}
+		if got := w.run(t, r.ID); got.Recoveries != 0 || got.LeaseEpoch != 1 {
+			t.Errorf("the run is %+v", got)
+		}
+	})
+}
+
 func TestASweepFindsDeadLeasesThoughHintsNeverEnd(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		dead := w.working(t, "dead", one)
