@@ -111,6 +111,10 @@ func (c *agentsShow) Run(ctx context.Context, a *app) error {
 	if c.JSON {
 		return a.printJSON(agent)
 	}
+	return a.printAgent(agent)
+}
+
+func (a *app) printAgent(agent wire.AgentInfo) error {
 	d := agent.Definition
 	return a.pairs([][2]string{
 		{"agent", agent.ID}, {"name", d.Name}, {"model", d.ModelProvider + "/" + d.Model}, {"reasoning", d.ReasoningLevel},
@@ -151,9 +155,35 @@ type definition struct {
 	Prompt       *string   `help:"System prompt, as Markdown." placeholder:"TEXT"`
 	Provider     *string   "help:\"Name of a configured provider (see `loam providers`).\" placeholder:\"NAME\""
 	Model        *string   `help:"Model of the provider." placeholder:"MODEL"`
-	Reasoning    *string   `help:"Reasoning level, such as low or high." placeholder:"LEVEL"`
-	Thoroughness *string   `help:"How much work a turn may spend." placeholder:"LEVEL"`
-	Tools        *[]string `help:"Callables that the agent may use, separated by commas; it gets none that is not named." placeholder:"NAMES"`
+	Reasoning    *string   `help:"Reasoning level: minimal, low, medium, high, xhigh or max." placeholder:"LEVEL"`
+	Thoroughness *string   `help:"How much work a turn may spend: quick, normal or deep." placeholder:"LEVEL"`
+	Tools        *[]string `help:"Callables that the agent may use. This version offers none, so only an empty list is allowed; reading and writing its memory needs none." placeholder:"NAMES"`
+}
+
+// check refuses values that the server would refuse, and says which are allowed.
+func (d *definition) check() error {
+	for _, choice := range []struct {
+		flag    string
+		value   *string
+		allowed []string
+	}{
+		{"reasoning", d.Reasoning, []string{"minimal", "low", "medium", "high", "xhigh", "max"}},
+		{"thoroughness", d.Thoroughness, []string{"quick", "normal", "deep"}},
+	} {
+		if choice.value != nil && !slices.Contains(choice.allowed, *choice.value) {
+			return exitcode.With(exitcode.Usage, fmt.Errorf("--%s %q: use one of %s", choice.flag, *choice.value, strings.Join(choice.allowed, ", ")))
+		}
+	}
+	if d.Tools != nil {
+		if names := toolList(*d.Tools); len(names) > 0 {
+			return exitcode.With(exitcode.Usage, fmt.Errorf("--tools names %q, and this version offers no callables yet; leave the flag out", names[0]))
+		}
+	}
+	return nil
+}
+
+func (d *definition) empty() bool {
+	return d.Prompt == nil && d.Provider == nil && d.Model == nil && d.Reasoning == nil && d.Thoroughness == nil && d.Tools == nil
 }
 
 func (d *definition) apply(fields map[string]any) {
@@ -188,8 +218,14 @@ type agentsCreate struct {
 
 // Run makes an agent. Its tools are an explicit list, so that it never has more than was said.
 func (c *agentsCreate) Run(ctx context.Context, a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	cl, err := c.open(ctx, a)
 	if err != nil {
+		return err
+	}
+	if err := unused(ctx, cl, c.Name, ""); err != nil {
 		return err
 	}
 	fields := map[string]any{"name": c.Name, "systemPrompt": "You are a helpful assistant.", "tools": []any{}}
@@ -206,6 +242,20 @@ func (c *agentsCreate) Run(ctx context.Context, a *app) error {
 	}
 	_, err = fmt.Fprintln(a.out, reply.AgentID)
 	return err
+}
+
+// unused refuses a name that another agent than the one of an id has, since commands find agents by name.
+func unused(ctx context.Context, cl *client.Client, name, id string) error {
+	agents, err := listAgents(ctx, cl)
+	if err != nil {
+		return err
+	}
+	for _, agent := range agents {
+		if agent.ID != id && strings.EqualFold(agent.Definition.Name, strings.TrimSpace(name)) {
+			return fmt.Errorf("there is an agent %q already; choose another name, or change that one with `loam agents set %s`", agent.Definition.Name, quoted(agent.Definition.Name))
+		}
+	}
+	return nil
 }
 
 // defaultModel takes provider and model of the first agent when none was chosen.
@@ -233,8 +283,14 @@ type agentsSet struct {
 	Rename *string `help:"New name." placeholder:"NAME"`
 }
 
-// Run changes the named parts of an agent and keeps the rest.
+// Run changes the named parts of an agent, keeps the rest, and prints what the agent is now.
 func (c *agentsSet) Run(ctx context.Context, a *app) error {
+	if c.empty() && c.Rename == nil {
+		return exitcode.With(exitcode.Usage, errors.New("nothing to change was named; `loam agents set --help` lists what can be"))
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
 	cl, err := c.open(ctx, a)
 	if err != nil {
 		return err
@@ -243,31 +299,43 @@ func (c *agentsSet) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	return changeAgent(ctx, cl, agent, func(fields map[string]any) {
+	if c.Rename != nil {
+		if err := unused(ctx, cl, *c.Rename, agent.ID); err != nil {
+			return err
+		}
+	}
+	now, err := changeAgent(ctx, cl, agent, func(fields map[string]any) {
 		c.apply(fields)
 		if c.Rename != nil {
 			fields["name"] = *c.Rename
 		}
 	})
-}
-
-// changeAgent saves an agent's definition after change has worked on it.
-func changeAgent(ctx context.Context, cl *client.Client, agent wire.AgentInfo, change func(map[string]any)) error {
-	text, err := json.Marshal(agent.Definition)
 	if err != nil {
 		return err
 	}
+	return a.printAgent(now)
+}
+
+// changeAgent saves an agent's definition after change has worked on it, and returns what is stored then.
+func changeAgent(ctx context.Context, cl *client.Client, agent wire.AgentInfo, change func(map[string]any)) (wire.AgentInfo, error) {
+	text, err := json.Marshal(agent.Definition)
+	if err != nil {
+		return agent, err
+	}
 	var fields map[string]any
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return err
+		return agent, err
 	}
 	change(fields)
-	_, err = cl.Do(ctx, map[string]any{"_": "UpdateAgent", "agentId": agent.ID, "definition": fields})
-	return err
+	if _, err := cl.Do(ctx, map[string]any{"_": "UpdateAgent", "agentId": agent.ID, "definition": fields}); err != nil {
+		return agent, err
+	}
+	return findAgent(ctx, cl, agent.ID)
 }
 
 type agentsDelete struct {
 	connection
+	sure
 	Agent string `arg:"" help:"Name or id."`
 }
 
@@ -279,6 +347,9 @@ func (c *agentsDelete) Run(ctx context.Context, a *app) error {
 	}
 	agent, err := findAgent(ctx, cl, c.Agent)
 	if err != nil {
+		return err
+	}
+	if err := c.confirm(a, "the agent "+agent.Definition.Name+" with its conversations and memory"); err != nil {
 		return err
 	}
 	if _, err := cl.Do(ctx, map[string]any{"_": "DeleteAgent", "agentId": agent.ID}); err != nil {

@@ -119,6 +119,6 @@ func (c *keysRotateVault) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "sealed %d secrets with a new key\n", n)
+	_, err = fmt.Fprintf(a.out, "sealed %s with a new key\n", count(n, "secret"))
 	return err
 }

@@ -50,6 +50,14 @@ func printable(text string) string {
 	}, text)
 }
 
+// count is a number with its noun, such as "1 model" and "2 models".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // when shows a time of the server, which counts milliseconds, on this machine's clock.
 func when(millis int64) string {
 	if millis == 0 {

@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/command/exitcode"
+	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -63,12 +68,10 @@ type providersSet struct {
 	Model    string `help:"The model for --use-for; the first one that the provider lists when not set." placeholder:"MODEL"`
 }
 
-// Run stores the key, then the provider that refers to it, and switches an agent when asked to.
+// Run stores the key, then the provider that refers to it, asks it for its models, and switches an agent when asked to.
+// What is wrong with the flags, or the agent, is said before anything is saved.
 func (c *providersSet) Run(ctx context.Context, a *app) error {
-	if c.Model != "" && c.UseFor == "" {
-		return exitcode.With(exitcode.Usage, errors.New("--model says what --use-for AGENT shall use"))
-	}
-	secret, err := c.secret(a)
+	secret, err := c.check(a)
 	if err != nil {
 		return exitcode.With(exitcode.Usage, err)
 	}
@@ -76,13 +79,63 @@ func (c *providersSet) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	var agent wire.AgentInfo
+	if c.UseFor != "" {
+		if agent, err = findAgent(ctx, cl, c.UseFor); err != nil {
+			return err
+		}
+	}
 	if err := c.store(ctx, cl, secret); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.out, "connected "+printable(c.Name)); err != nil {
+	if _, err := fmt.Fprintln(a.out, "saved "+printable(c.Name)); err != nil {
 		return err
 	}
-	return c.use(ctx, a, cl)
+	models, err := c.try(ctx, a, cl)
+	if err != nil {
+		return err
+	}
+	return c.use(ctx, a, cl, agent, models)
+}
+
+// needsKey tells by type whether a provider is of use without a key.
+func needsKey() map[string]bool {
+	return map[string]bool{
+		model.TypeOpenAI: true, model.TypeAnthropic: true, model.TypeGoogle: true, model.TypeOpenRouter: true, model.TypeDeepSeek: true,
+		model.TypeGroq: true, model.TypeXAI: true, model.TypeOllama: false, model.TypeCustom: false, tutorProvider: false,
+	}
+}
+
+func (c *providersSet) kind() string {
+	if c.Type != "" {
+		return c.Type
+	}
+	return c.Name
+}
+
+// check finds what is wrong with the flags and returns the provider's key.
+func (c *providersSet) check(a *app) (secret string, err error) {
+	if c.Model != "" && c.UseFor == "" {
+		return "", errors.New("--model says what --use-for AGENT shall use")
+	}
+	if c.Key != "" {
+		// The value may be a provider's key, so it is not repeated.
+		if _, err := os.Stat(c.Key); err != nil {
+			return "", errors.New("--key (LOAM_KEY) names the file that signs this command, and there is no such file; the provider's key comes with --key-env VARIABLE or --key-stdin")
+		}
+	}
+	types := needsKey()
+	needs, known := types[c.kind()]
+	if !known {
+		return "", fmt.Errorf("there is no type of provider %q; give --type one of %s", c.kind(), strings.Join(slices.Sorted(maps.Keys(types)), ", "))
+	}
+	if c.kind() == model.TypeCustom && c.BaseURL == "" {
+		return "", errors.New("a custom provider needs its address: --base-url https://host/v1")
+	}
+	if needs && c.KeyEnv == "" && !c.KeyStdin {
+		return "", fmt.Errorf("%s needs a key: name the variable that holds it with --key-env VARIABLE, or give it to standard input with --key-stdin", c.kind())
+	}
+	return c.secret(a)
 }
 
 // secret is the provider's key, empty when none was offered. It is never an argument, which other users could read.
@@ -124,11 +177,7 @@ func readSecret(a *app) (string, error) {
 }
 
 func (c *providersSet) store(ctx context.Context, cl *client.Client, secret string) error {
-	kind := c.Type
-	if kind == "" {
-		kind = c.Name
-	}
-	provider := map[string]any{"type": kind}
+	provider := map[string]any{"type": c.kind()}
 	if c.BaseURL != "" {
 		provider["baseUrl"] = c.BaseURL
 	}
@@ -146,29 +195,41 @@ func (c *providersSet) store(ctx context.Context, cl *client.Client, secret stri
 	return err
 }
 
+// tryTimeout bounds the first question to a provider.
+const tryTimeout = 10 * time.Second
+
+// try asks the provider for its models. When it does not answer, that is a warning: what was saved may be right all the same.
+func (c *providersSet) try(ctx context.Context, a *app, cl *client.Client) ([]wire.ModelRef, error) {
+	short, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	models, err := listModels(short, cl, c.Name)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		_, err = fmt.Fprintln(a.err, "loam: saved, but the provider did not answer: "+printable(cause(err)))
+		return nil, err
+	}
+	_, err = fmt.Fprintln(a.out, "connected: "+count(len(models), "model"))
+	return models, err
+}
+
 // use switches the agent that --use-for names, or tells how.
-func (c *providersSet) use(ctx context.Context, a *app, cl *client.Client) error {
+func (c *providersSet) use(ctx context.Context, a *app, cl *client.Client, agent wire.AgentInfo, models []wire.ModelRef) error {
 	if c.UseFor == "" {
 		_, err := fmt.Fprintf(a.out, "To use it:  loam agents set AGENT --provider %s --model MODEL   (`loam providers models %s` lists models)\n",
 			quoted(c.Name), quoted(c.Name))
 		return err
 	}
-	agent, err := findAgent(ctx, cl, c.UseFor)
-	if err != nil {
-		return err
-	}
 	chosen := c.Model
 	if chosen == "" {
-		models, err := listModels(ctx, cl, c.Name)
-		if err != nil {
-			return err
-		}
 		if len(models) == 0 {
-			return fmt.Errorf("%s lists no models; choose one with --model", c.Name)
+			_, err := fmt.Fprintf(a.err, "loam: %s was not switched, since no model is known; choose one with --model\n", printable(agent.Definition.Name))
+			return err
 		}
 		chosen = models[0].ID
 	}
-	err = changeAgent(ctx, cl, agent, func(fields map[string]any) {
+	_, err := changeAgent(ctx, cl, agent, func(fields map[string]any) {
 		fields["modelProvider"], fields["model"] = c.Name, chosen
 	})
 	if err != nil {
@@ -232,24 +293,46 @@ func (c *providersTest) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "%s answers and offers %d models\n", printable(c.Name), len(models))
+	_, err = fmt.Fprintf(a.out, "%s answers and offers %s\n", printable(c.Name), count(len(models), "model"))
 	return err
 }
 
 type providersDelete struct {
 	connection
+	sure
 	Name string `arg:"" help:"Name of the provider."`
 }
 
-// Run forgets a provider.
+// Run forgets a provider, after it has said which agents then have none.
 func (c *providersDelete) Run(ctx context.Context, a *app) error {
 	cl, err := c.open(ctx, a)
 	if err != nil {
 		return err
 	}
+	agents, err := listAgents(ctx, cl)
+	if err != nil {
+		return err
+	}
+	var users []string
+	for _, agent := range agents {
+		if agent.Definition.ModelProvider == c.Name {
+			users = append(users, agent.Definition.Name)
+		}
+	}
+	what := "the provider " + c.Name + " and its key"
+	if len(users) > 0 {
+		what += ", which " + strings.Join(users, ", ") + " can no longer use then"
+	}
+	if err := c.confirm(a, what); err != nil {
+		return err
+	}
 	if _, err := client.Call[wire.NameResponse](ctx, cl, "DeleteModelProvider", wire.NameRequest{Name: c.Name}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.out, "deleted "+printable(c.Name))
+	text := "deleted " + c.Name
+	if len(users) > 0 {
+		text += "; without a provider now: " + strings.Join(users, ", ")
+	}
+	_, err = fmt.Fprintln(a.out, printable(text))
 	return err
 }

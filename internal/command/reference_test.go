@@ -35,7 +35,7 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-func model(t *testing.T) *kong.Application {
+func grammar(t *testing.T) *kong.Application {
 	t.Helper()
 	a := &app{out: os.Stdout, err: os.Stderr}
 	parser, err := a.parser(&commands{}, func() {})
@@ -48,7 +48,7 @@ func model(t *testing.T) *kong.Application {
 func TestReferenceDocumentsAreCurrent(t *testing.T) {
 	t.Parallel()
 	docs := filepath.Join("..", "..", "docs")
-	golden(t, filepath.Join(docs, "configuration.md"), configuration(model(t)))
+	golden(t, filepath.Join(docs, "configuration.md"), configuration(grammar(t)))
 	golden(t, filepath.Join(docs, "exit-codes.md"), exitCodes())
 }
 
@@ -143,7 +143,7 @@ func helps(t *testing.T) string {
 			}
 		}
 	}
-	walk(nil, model(t).Node)
+	walk(nil, grammar(t).Node)
 	return b.String()
 }
 
@@ -154,7 +154,7 @@ func TestHelpIsAsReviewed(t *testing.T) {
 
 func TestEverySettingHasTheVariableOfItsName(t *testing.T) {
 	t.Parallel()
-	for _, f := range setting.Flags(model(t).Node) {
+	for _, f := range setting.Flags(grammar(t).Node) {
 		if want := "LOAM_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")); f.Envs[0] != want {
 			t.Errorf("--%s has the variable %s, want %s", f.Name, f.Envs[0], want)
 		}
@@ -164,7 +164,7 @@ func TestEverySettingHasTheVariableOfItsName(t *testing.T) {
 func TestEveryAliasNamesASetting(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"": true}
-	for _, f := range setting.Flags(model(t).Node) {
+	for _, f := range setting.Flags(grammar(t).Node) {
 		known[f.Name] = true
 	}
 	for _, a := range setting.Aliases() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/command/chat"
@@ -57,7 +58,7 @@ func (c *sessionsList) Run(ctx context.Context, a *app) error {
 
 type sessionsShow struct {
 	connection
-	Session string `arg:"" help:"Id of the conversation."`
+	Session string `arg:"" help:"Id of the conversation, or its beginning."`
 	JSON    bool   `help:"Print the session and its events as JSON."`
 }
 
@@ -67,8 +68,12 @@ func (c *sessionsShow) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	id, err := findSession(ctx, cl, c.Session)
+	if err != nil {
+		return err
+	}
 	after := int64(0)
-	reply, err := client.Call[wire.GetSessionResponse](ctx, cl, "GetSession", wire.GetSessionRequest{SessionID: c.Session, AfterSeq: &after})
+	reply, err := client.Call[wire.GetSessionResponse](ctx, cl, "GetSession", wire.GetSessionRequest{SessionID: id, AfterSeq: &after})
 	if err != nil {
 		return err
 	}
@@ -85,7 +90,8 @@ func (c *sessionsShow) Run(ctx context.Context, a *app) error {
 
 type sessionsDelete struct {
 	connection
-	Session string `arg:"" help:"Id of the conversation."`
+	sure
+	Session string `arg:"" help:"Id of the conversation, or its beginning."`
 }
 
 // Run deletes a session.
@@ -94,11 +100,50 @@ func (c *sessionsDelete) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if _, err := client.Call[wire.DeleteSessionResponse](ctx, cl, "DeleteSession", wire.SessionRequest{SessionID: c.Session}); err != nil {
+	id, err := findSession(ctx, cl, c.Session)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.out, "deleted "+c.Session)
+	if err := c.confirm(a, "the conversation "+id+" and its files"); err != nil {
+		return err
+	}
+	if _, err := client.Call[wire.DeleteSessionResponse](ctx, cl, "DeleteSession", wire.SessionRequest{SessionID: id}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.out, "deleted "+id)
 	return err
+}
+
+const (
+	// wholeID is the length of an id, which needs no search.
+	wholeID = 36
+	// searched is how many of the latest sessions the beginning of an id is looked for in.
+	searched = 500
+)
+
+// findSession takes the id of a session or a beginning of it that only one has.
+func findSession(ctx context.Context, cl *client.Client, id string) (string, error) {
+	if len(id) >= wholeID {
+		return id, nil
+	}
+	limit := int64(searched)
+	reply, err := client.Call[wire.ListSessionsResponse](ctx, cl, "ListSessions", wire.ListSessionsRequest{Limit: &limit})
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, s := range reply.Sessions {
+		if strings.HasPrefix(s.ID, id) {
+			found = append(found, s.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("there is no conversation %q; `loam sessions` lists them", id)
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%d conversations begin with %q; give more of the id", len(found), id)
 }
 
 // latestSession is the session of an agent that changed last; ok is false when it has none.

@@ -59,7 +59,7 @@ func Table() []Entry {
 		{DataUnwritable, "A file or folder may not be read or written.", "Correct its owner and mode, or choose another folder with `--data`."},
 		{ServerUnreachable, "No Loam server answers.", "Start one with `loam serve`, or name it with `--url`."},
 		{NotAuthorized, "The server refuses the key.", "Use the owner's key or one that the server knows, with `--key`."},
-		{TurnFailed, "The agent's turn ended with an error or was stopped.", "The message says why; `/retry` in `loam chat` tries again."},
+		{TurnFailed, "The agent's turn ended with an error or was stopped.", "The message says why. After an error, `/retry` in `loam chat --last` tries again; a turn that was stopped stays so."},
 		{Interrupted, "Ctrl-C ended the command.", ""},
 	}
 }
