@@ -6,10 +6,10 @@ func TestHosts(t *testing.T) {
 	t.Parallel()
 	runCases(t, []ruleCase{
 		{"a registry", checkHosts, sample{"Makefile": "x\nGOPROXY=" + registryHosts[0] + "\n"}, []string{"Makefile:2: names the registry"}},
-		{"a lock file with addresses", checkHosts, sample{"console/package-lock.json": `"resolved": "https://` + registryHosts[3] + `/x"`}, []string{"names the registry"}},
+		{"a lock file with addresses", checkHosts, sample{"console/package-lock.json": `"resolv` + `ed": "https://` + registryHosts[3] + `/x"`}, []string{"names the registry"}},
 		{"a home folder", checkHosts, sample{"docs/a.md": "see " + "/ro" + "ot/go/bin\n"}, []string{"docs/a.md:1: names a path of one machine"}},
 		{"somebody's home folder", checkHosts, sample{"a.go": "package a\nconst p = \"" + "/ho" + "me/ada/x\"\n"}, []string{"a.go:2: names a path"}},
-		{"the agent's workspace is fine", checkHosts, sample{"a.md": "mounted at /workspace and `/work/items`\n"}, nil},
+		{"the agent's workspace is fine", checkHosts, sample{"a.md": "mounted at /workspace and `/wo" + "rk/items`\n"}, nil},
 		{"an address with such a part is fine", checkHosts, sample{"a.md": "https://example.org/ro" + "ot/x and ~/memory\n"}, nil},
 	})
 }
