@@ -75,6 +75,9 @@ type once struct {
 	label string
 	// request is what has to be the same.
 	request any
+	// session that the mutation writes to, if its writers are many or it has much to do: they take turns instead of undoing
+	// each other's work. May be empty.
+	session string
 }
 
 // commit carries out a mutation: effect, nonce and client id in one transaction. fn returns the answer, or what stands for it
@@ -88,6 +91,11 @@ func (c *Call) commit(ctx context.Context, o once, fn func(tx store.Tx) (any, er
 	var again []byte
 	err = c.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) (err error) {
 		out = Result{}
+		if o.session != "" {
+			if err := tx.Lock(wire.KeySession + o.session); err != nil {
+				return err
+			}
+		}
 		if again, err = c.before(tx, key, request); err != nil || again != nil {
 			return err
 		}

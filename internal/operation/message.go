@@ -152,7 +152,7 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	same := once{
-		id: req.ClientMessageID, label: "Client message ID",
+		id: req.ClientMessageID, label: "Client message ID", session: sessionID,
 		request: map[string]any{"sessionId": sessionID, "content": c.fields["content"]},
 	}
 	return c.startTurn(ctx, same, func(tx store.Tx) (pending, error) {
@@ -222,7 +222,7 @@ func retrySession(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return c.startTurn(ctx, once{}, func(tx store.Tx) (pending, error) {
+	return c.startTurn(ctx, once{session: sessionID}, func(tx store.Tx) (pending, error) {
 		s, found, err := c.onSession(tx, sessionID)
 		if err != nil {
 			return pending{}, err

@@ -329,7 +329,7 @@ func deleteSession(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+	return c.commit(ctx, once{session: sessionID}, func(tx store.Tx) (any, error) {
 		s, _, err := c.onSession(tx, sessionID)
 		if err != nil {
 			return nil, err
@@ -352,7 +352,7 @@ func stopSession(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+	return c.commit(ctx, once{session: sessionID}, func(tx store.Tx) (any, error) {
 		if _, _, err := c.onSession(tx, sessionID); err != nil {
 			return nil, err
 		}

@@ -42,8 +42,9 @@ func (q *Queue) CancelAgent(tx store.Tx, agent string) (bool, error) {
 }
 
 func (q *Queue) cancelWhere(tx store.Tx, condition, arg string) (bool, error) {
+	// The newest first: what executes comes last, so that the renewal of its lease waits no longer than it must.
 	ids, err := texts(tx, `SELECT id FROM runs WHERE status IN ('queued', 'claimed', 'running', 'waiting') AND `+condition+
-		` ORDER BY created_at, id`, arg)
+		` ORDER BY created_at DESC, id DESC`, arg)
 	if err != nil {
 		return false, err
 	}
