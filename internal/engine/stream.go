@@ -69,6 +69,7 @@ func (t *turn) generate(ctx context.Context, req model.Request) (model.Event, er
 		case model.EventToolCallStart:
 			t.partial.activity(wire.RunActivity{Phase: "tool", ToolName: ev.Name, ToolCallID: ev.CallID}, nil)
 		case model.EventDone:
+			ev.Usage = plausible(ev.Usage)
 			return ev, bounded(ev.Message)
 		}
 	}
@@ -95,6 +96,15 @@ func bounded(m model.Message) error {
 		return &model.Error{Kind: model.ErrBadRequest, Message: fmt.Sprintf("The model made %d calls in one answer: at most %d.", calls, MaxCalls)}
 	}
 	return nil
+}
+
+// plausible is a usage as a provider may count it: one that counts backwards, or beyond measure, would spoil every sum.
+func plausible(u model.Usage) model.Usage {
+	const most = 1 << 40
+	for _, n := range []*int64{&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.Total} {
+		*n = min(max(*n, 0), most)
+	}
+	return u
 }
 
 func tooLong() error {

@@ -195,6 +195,24 @@ func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestAUsageThatCannotBeSpoilsNoSum(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]int64{"-5": 0, "9223372036854775807": 1 << 40, "7": 7} {
+		body := `data: {"choices":[{"delta":{"content":"Hi."},"finish_reason":"stop"}],"usage":{"prompt_tokens":` + sent +
+			`,"completion_tokens":` + sent + `,"total_tokens":` + sent + "}}\n\ndata: [DONE]\n\n"
+		c := talk(t, server.Config{}, scripted.Turn{Body: body, Headers: map[string]string{"Content-Type": "text/event-stream"}})
+		c.say("go")
+		run := servertest.Call[wire.ListRunsResponse](c.Harness, "ListRuns", map[string]any{"sessionId": c.session}).Runs[0]
+		got := int64(0)
+		if run.Usage != nil {
+			got = run.Usage.Output
+		}
+		if got != want || run.Usage != nil && run.Usage.Total < 0 {
+			t.Errorf("%s tokens are counted as %+v", sent, run.Usage)
+		}
+	}
+}
+
 func TestAsManyCallsAsAnAnswerMayHoldAreAnswered(t *testing.T) {
 	t.Parallel()
 	calls := make([]scripted.Call, engine.MaxCalls)
