@@ -123,20 +123,25 @@ func (w *which) find(ctx context.Context, cl *client.Client) (wire.AgentInfo, *w
 	return agent, &reply.Session, err
 }
 
-// remembered is how many events of an old conversation are shown when it goes on.
-const remembered = 8
+const (
+	// remembered is how many events of an old conversation are shown at least when it goes on.
+	remembered = 8
+	// fetched is how many are read, to find a message of the person among them.
+	fetched = 64
+)
 
 // goOn shows the end of an old conversation and joins it.
 func goOn(ctx context.Context, cl *client.Client, conversation *chat.Conversation, printer *chat.Printer, s wire.SessionInfo) error {
-	limit := int64(remembered)
+	limit := int64(fetched)
 	reply, err := client.Call[wire.GetSessionResponse](ctx, cl, "GetSession", wire.GetSessionRequest{SessionID: s.ID, Limit: &limit})
 	if err != nil {
 		return err
 	}
-	if reply.HasMoreBefore {
+	latest := chat.Latest(reply.Events, remembered)
+	if reply.HasMoreBefore || len(latest) < len(reply.Events) {
 		printer.Note("… (`loam sessions show " + s.ID + "` prints the beginning)")
 	}
-	printer.Transcript(reply.Session, reply.Events)
+	printer.Transcript(reply.Session, latest)
 	last := int64(0)
 	if n := len(reply.Events); n > 0 {
 		last = reply.Events[n-1].Seq

@@ -40,6 +40,10 @@ func (p *pipeLines) Read(more bool) (string, error) {
 	if err := p.scanner.Err(); err != nil {
 		return "", fmt.Errorf("read the next line: %w", err)
 	}
+	if p.prompt != "" {
+		// The shell's prompt shall not stand behind this one.
+		fmt.Fprintln(p.out)
+	}
 	return "", io.EOF
 }
 
@@ -88,6 +92,10 @@ func (t *terminalLines) Read(more bool) (line string, err error) {
 	defer func() {
 		t.editor.SetBracketedPasteMode(false)
 		t.Release()
+		if errors.Is(err, io.EOF) {
+			// The shell's prompt shall not stand behind this one.
+			fmt.Fprintln(t.out)
+		}
 	}()
 	if width, height, err := term.GetSize(int(t.out.Fd())); err == nil && width > 0 {
 		// The editor's only error is that of writing, which the next write reports too.

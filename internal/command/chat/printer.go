@@ -47,6 +47,18 @@ func (p *Printer) Transcript(s wire.SessionInfo, events []wire.SessionEvent) {
 	p.Session(s)
 }
 
+// Latest returns the end of a list of events, from a person's message on: at least so many events when there are as many,
+// and everything when there is no such message before them. An answer is never shown without its question, nor a result
+// without its call.
+func Latest(events []wire.SessionEvent, least int) []wire.SessionEvent {
+	for i := min(len(events)-least, len(events)-1); i > 0; i-- {
+		if p := decode(events[i]); p.Type == typeMessage && p.Role == roleUser {
+			return events[i:]
+		}
+	}
+	return events
+}
+
 // Own marks a message as typed here, so that it is not repeated.
 func (p *Printer) Own(clientMessageID string) { p.own[clientMessageID] = true }
 
@@ -101,7 +113,10 @@ func (p *Printer) result(ev payload, at int64) {
 	if ev.Meta != nil && ev.Meta.DurationMs > 0 {
 		took = time.Duration(ev.Meta.DurationMs) * time.Millisecond
 	}
-	text := fmt.Sprintf("· %s %d ms", c.text, took.Milliseconds())
+	text := "· " + c.text
+	if took >= time.Millisecond {
+		text += fmt.Sprintf(" %d ms", took.Milliseconds())
+	}
 	if ev.Error != "" {
 		text += " failed: " + oneLine(ev.Error, 200)
 	}

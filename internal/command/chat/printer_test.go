@@ -187,3 +187,36 @@ func TestAnAgentCannotControlTheTerminal(t *testing.T) {
 		t.Errorf("control characters reach the terminal: %q", got)
 	}
 }
+
+func TestAnOldConversationIsShownFromAMessageOfAPersonOn(t *testing.T) {
+	t.Parallel()
+	log := func(kinds string) []wire.SessionEvent {
+		var events []wire.SessionEvent
+		for i, kind := range kinds {
+			text := `{"type":"tool_call"}`
+			switch kind {
+			case 'u':
+				text = `{"type":"message","role":"user"}`
+			case 'a':
+				text = `{"type":"message","role":"assistant"}`
+			}
+			events = append(events, wire.SessionEvent{Seq: int64(i + 1), Event: wire.Payload(text)})
+		}
+		return events
+	}
+	for kinds, want := range map[string]int{"": 0, "u": 1, "uaua": 4, "uauatta": 5, "uaucacacaca": 9, "acacacaca": 9, "uauau": 3} {
+		if got := len(chat.Latest(log(kinds), 3)); got != want {
+			t.Errorf("of %q the last %d events are shown, want %d", kinds, got, want)
+		}
+	}
+}
+
+func TestACallWithoutAMeasurableTimeShowsNone(t *testing.T) {
+	t.Parallel()
+	s := newStage(chat.Style{})
+	s.at(1000, wire.ToolCallEvent{Type: "tool_call", ID: "c1", Name: "read", Input: json.RawMessage(`{"address":"~/x"}`)})
+	s.at(1000, wire.ToolResultEvent{Type: "tool_result", ToolCallID: "c1", Name: "read"})
+	if got, want := s.out.String(), "· read ~/x\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
