@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -66,9 +67,27 @@ func Main() int {
 	return int(code)
 }
 
-// message is the text of an error on one or a few lines.
+// message is the text of an error on one line. Layers that say the same are heard once.
 func message(err error) string {
-	return strings.TrimSpace(strings.ReplaceAll(err.Error(), "\n", "; "))
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = once(strings.TrimSpace(line), ": "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return once(strings.Join(lines, "; "), "; ")
+}
+
+// once drops the parts of a text that stand in it before, except short ones, which may be names or numbers.
+func once(text, separator string) string {
+	const short = 16
+	var kept []string
+	for _, part := range strings.Split(text, separator) {
+		if len(part) < short || !slices.Contains(kept, part) {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, separator)
 }
 
 func (a *app) run(ctx context.Context, args []string) (exitcode.Code, error) {
@@ -130,13 +149,30 @@ func usage(err error) error {
 }
 
 func (a *app) parser(root *commands, exit func()) (*kong.Kong, error) {
-	return kong.New(root,
+	parser, err := kong.New(root,
 		kong.Name("loam"),
 		kong.Description("Loam is a server for AI agents that you run yourself. `loam chat` is the place to start."),
 		kong.Writers(a.out, a.err),
 		kong.Exit(func(int) { exit() }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoExpandSubcommands: true}),
 	)
+	if err == nil {
+		a.dropEmpty(parser.Model.Node)
+	}
+	return parser, err
+}
+
+// dropEmpty keeps the parser from taking an empty variable for a value; it counts as absent.
+func (a *app) dropEmpty(node *kong.Node) {
+	for _, flag := range node.Flags {
+		flag.Tag.Envs = slices.DeleteFunc(slices.Clone(flag.Tag.Envs), func(variable string) bool {
+			value, ok := a.lookup(variable)
+			return ok && value == ""
+		})
+	}
+	for _, child := range node.Children {
+		a.dropEmpty(child)
+	}
 }
 
 // configFile finds --config before the parser runs, because the file it names decides what the parser returns.

@@ -37,7 +37,7 @@ func golden(t *testing.T, path, got string) {
 
 func grammar(t *testing.T) *kong.Application {
 	t.Helper()
-	a := &app{out: os.Stdout, err: os.Stderr}
+	a := &app{out: os.Stdout, err: os.Stderr, lookup: func(string) (string, bool) { return "", false }}
 	parser, err := a.parser(&commands{}, func() {})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,9 @@ package setting
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -33,23 +35,53 @@ func (r *Resolver) Validate(app *kong.Application) error {
 	return r.file.check(known)
 }
 
-// Resolve implements kong.Resolver.
+// Resolve implements kong.Resolver. An error names the variable, or the line of the file, that holds no such value.
 func (r *Resolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	value, origin := r.find(flag)
+	if origin == "" {
+		return nil, nil
+	}
+	if err := checkNumber(flag, value); err != nil {
+		return nil, fmt.Errorf("%s: %w", origin, err)
+	}
+	return value, nil
+}
+
+// find looks for a value and tells where it stands; an empty origin says that there is none.
+func (r *Resolver) find(flag *kong.Flag) (value, origin string) {
 	for _, variable := range flag.Envs {
 		if value, ok := r.lookup(variable); ok && value != "" {
-			return value, nil
+			return value, variable
 		}
 	}
 	if len(flag.Envs) == 0 {
-		return nil, nil
+		return "", ""
 	}
 	if value, ok := fromAliases(flag.Name, r.lookup); ok {
-		return value, nil
+		return value, "a variable " + Prefix + "*"
 	}
 	if value, ok := r.file.values[flag.Name]; ok {
-		return value.text, nil
+		return value.text, fmt.Sprintf("%s:%d: %s", r.file.path, value.line, flag.Name)
 	}
-	return nil, nil
+	return "", ""
+}
+
+// checkNumber refuses text where a flag takes a number or a duration.
+func checkNumber(flag *kong.Flag, value string) error {
+	if !flag.Target.IsValid() {
+		return nil
+	}
+	switch flag.Target.Interface().(type) {
+	case time.Duration:
+		if _, err := time.ParseDuration(value); err != nil {
+			return fmt.Errorf("%q is no duration such as 5s or 2m", value)
+		}
+	case int, int64:
+		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+			return fmt.Errorf("%q is no whole number", value)
+		}
+	}
+	return nil
 }
 
 // Flags lists the settings of a command and of the commands beneath it, each name once, in order of declaration.
