@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/command/exitcode"
 	"github.com/loam-agents/loam/internal/command/setting"
 	"github.com/loam-agents/loam/internal/server"
@@ -122,14 +123,20 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	for _, note := range notes {
 		cfg.Logger.Warn(note)
 	}
-	return a.host(ctx, cfg, func(ctx context.Context, h hosted) error {
-		cfg.Logger.Info("ready", "url", h.url, "data", a.data, "owner", h.server.Owner().String())
+	start := clock.System{}.Now()
+	err = a.host(ctx, cfg, func(ctx context.Context, h hosted) error {
+		first := a.firstAgent(ctx, h.url, start)
+		cfg.Logger.Info("ready", append([]any{"url", h.url, "data", a.data, "owner", h.server.Owner().String()}, first.attributes()...)...)
 		if isTerminal(a.err) {
-			a.welcome(ctx, h)
+			a.welcome(h, first)
 		}
 		<-ctx.Done()
 		return nil
 	})
+	if err == nil {
+		cfg.Logger.Info("stopped")
+	}
+	return err
 }
 
 // hosted is a server of this process that listens.

@@ -90,6 +90,17 @@ var environment = []struct{ variable, kind string }{
 	{"GROQ_API_KEY", model.TypeGroq}, {"XAI_API_KEY", model.TypeXAI},
 }
 
+// KeyVariables lists the environment variables in which a first start looks for the key of a type of provider.
+func KeyVariables(kind string) []string {
+	var names []string
+	for _, e := range environment {
+		if e.kind == kind {
+			names = append(names, e.variable)
+		}
+	}
+	return names
+}
+
 // ollamaTimeout bounds the look for a local Ollama at the first start.
 const ollamaTimeout = 300 * time.Millisecond
 
