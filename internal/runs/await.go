@@ -7,7 +7,8 @@ import (
 	"github.com/loam-agents/loam/internal/store"
 )
 
-// Await returns the run once it has ended. A run that another process ends is found at the next sweep interval.
+// Await returns the run once it has ended and, when a worker of this process ended it, once its end was announced. A run that
+// another process ends is found at the next sweep interval.
 func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
 	done := make(chan Run, 1)
 	q.mu.Lock()
@@ -16,8 +17,12 @@ func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
 	defer q.forget(runID, done)
 	for {
 		r, err := q.read(ctx, runID)
-		if err != nil || r.Status.Terminal() {
+		if err != nil {
 			return r, err
+		}
+		if r.Status.Terminal() {
+			// The end may be durable and not yet announced; its worker lets go after it has announced it.
+			return r, q.letGo(ctx, &r)
 		}
 		select {
 		case r := <-done:
@@ -26,6 +31,31 @@ func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
 		case <-ctx.Done():
 			return Run{}, ctx.Err()
 		}
+	}
+}
+
+// letGo waits until no worker of this process holds a run that came to its end by itself. The end of a canceled run was
+// announced by whoever canceled it.
+func (q *Queue) letGo(ctx context.Context, r *Run) error {
+	if r.Status == Canceled {
+		return nil
+	}
+	q.mu.Lock()
+	var gone <-chan struct{}
+	for lease := range q.held {
+		if lease.id == r.ID {
+			gone = lease.gone
+		}
+	}
+	q.mu.Unlock()
+	if gone == nil {
+		return nil
+	}
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

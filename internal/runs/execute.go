@@ -15,7 +15,7 @@ var errNoOutcome = errors.New("executor returned without an outcome")
 // launch begins to execute a claimed run. begun is a time before the claim.
 func (q *Queue) launch(work context.Context, r Run, begun time.Time) {
 	ctx, cancel := context.WithCancelCause(work)
-	lease := &Lease{q: q, id: r.ID, epoch: r.LeaseEpoch, owner: q.opts.Owner, cancel: cancel, run: r, renewed: begun}
+	lease := &Lease{q: q, id: r.ID, epoch: r.LeaseEpoch, owner: q.opts.Owner, cancel: cancel, gone: make(chan struct{}), run: r, renewed: begun}
 	q.mu.Lock()
 	q.held[lease] = struct{}{}
 	q.mu.Unlock()
@@ -32,6 +32,7 @@ func (q *Queue) drop(lease *Lease) {
 	full := len(q.held) >= q.opts.Workers
 	delete(q.held, lease)
 	q.mu.Unlock()
+	close(lease.gone)
 	if full {
 		q.Wake()
 	}

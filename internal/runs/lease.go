@@ -20,6 +20,8 @@ type Lease struct {
 	epoch  int64
 	owner  string
 	cancel context.CancelCauseFunc
+	// gone is closed when the worker has let go.
+	gone chan struct{}
 
 	mu  sync.Mutex
 	run Run
