@@ -39,19 +39,6 @@ func refuse(rule, host, format string, args ...any) *fault.Error {
 // exception is the sentence that says what an operator can do.
 func exception(host string) string { return "; an operator can allow it with --egress-allow " + host }
 
-// RuleOf is the rule that refused a request; empty when err is no refusal of this package.
-func RuleOf(err error) string {
-	rule, _ := fault.From(orInternal(err)).Details["rule"].(string)
-	return rule
-}
-
-func orInternal(err error) error {
-	if err == nil {
-		return &fault.Error{Code: fault.Internal}
-	}
-	return err
-}
-
 // checkShape holds for both classes: what a URL may look like at all.
 func checkShape(u *url.URL) error {
 	host := canonicalHost(u.Hostname())

@@ -3,10 +3,7 @@ package egress
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/url"
 
 	"github.com/loam-agents/loam/internal/fault"
@@ -50,18 +47,4 @@ func reason(cause error) string {
 		return "did not answer in time"
 	}
 	return "cannot be reached"
-}
-
-// ReadAll reads a response body of at most limit bytes, after decompression, and closes it. A larger one is a too_large error,
-// a failure is that of Clean.
-func ReadAll(res *http.Response, limit int64) ([]byte, error) {
-	defer res.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
-	if err != nil {
-		return nil, Clean(fmt.Errorf("read the response: %w", err))
-	}
-	if int64(len(data)) > limit {
-		return nil, fault.New(fault.TooLarge, "The answer is larger than %d bytes", limit).With("limit", limit)
-	}
-	return data, nil
 }

@@ -62,19 +62,6 @@ func Load(ctx context.Context, blobs Blobs, f File) (wire.MemoryFile, error) {
 	return out, nil
 }
 
-// Read is Stat and Load for callers without a transaction.
-func Read(ctx context.Context, s store.Store, blobs Blobs, agentID, path string) (wire.MemoryFile, error) {
-	var f File
-	err := s.Read(ctx, func(tx store.Tx) (err error) {
-		f, err = Stat(tx, agentID, path)
-		return err
-	})
-	if err != nil {
-		return wire.MemoryFile{}, err
-	}
-	return Load(ctx, blobs, f)
-}
-
 // Delete removes a file, or a folder with everything under it, and tells whether anything was there.
 func Delete(tx store.Tx, agentID, path string) (bool, error) {
 	path, err := filePath(path)

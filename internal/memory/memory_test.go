@@ -63,7 +63,15 @@ func (b *bench) put(path, content string, now int64) wire.MemoryEntry {
 }
 
 func (b *bench) read(path string) (wire.MemoryFile, error) {
-	return memory.Read(b.t.Context(), b.store, b.blobs, "agent", path)
+	var f memory.File
+	err := b.store.Read(b.t.Context(), func(tx store.Tx) (err error) {
+		f, err = memory.Stat(tx, "agent", path)
+		return err
+	})
+	if err != nil {
+		return wire.MemoryFile{}, err
+	}
+	return memory.Load(b.t.Context(), b.blobs, f)
 }
 
 func (b *bench) remove(path string) (deleted bool, err error) {

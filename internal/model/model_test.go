@@ -61,12 +61,6 @@ func TestDialectOf(t *testing.T) {
 		if got := model.DialectOf(c.kind, c.base, c.reasons); got != c.want {
 			t.Errorf("%s %s %v: %s", c.kind, c.base, c.reasons, got)
 		}
-		if pinned := c.kind != model.TypeOllama && c.kind != model.TypeCustom; model.Pinned(c.kind) != pinned {
-			t.Errorf("%s: pinned is not %v", c.kind, pinned)
-		}
-		if (model.DefaultBaseURL(c.kind) == "") != (c.kind == model.TypeCustom) {
-			t.Errorf("%s: default %q", c.kind, model.DefaultBaseURL(c.kind))
-		}
 	}
 }
 

@@ -110,7 +110,7 @@ func TestParseName(t *testing.T) {
 	}
 }
 
-func TestResolveDecidesAddressDialectAndClass(t *testing.T) {
+func TestResolveDecidesAddressAndClass(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		cfg  wire.ProviderConfig
@@ -119,41 +119,41 @@ func TestResolveDecidesAddressDialectAndClass(t *testing.T) {
 	}{
 		"a pinned type": {
 			wire.ProviderConfig{Type: "anthropic"}, provider.Addresses{},
-			provider.Endpoint{BaseURL: "https://api.anthropic.com", Dialect: "anthropic", Operator: true},
+			provider.Endpoint{BaseURL: "https://api.anthropic.com", Operator: true},
 		},
 		"a pinned type ignores what is stored": {
 			wire.ProviderConfig{Type: "openai", BaseURL: "https://evil.example"}, provider.Addresses{TrustAccount: true},
-			provider.Endpoint{BaseURL: "https://api.openai.com/v1", Dialect: "openai-chat", Operator: true},
+			provider.Endpoint{BaseURL: "https://api.openai.com/v1", Operator: true},
 		},
 		"the operator moves a pinned type": {
 			wire.ProviderConfig{Type: "openai", BaseURL: "https://evil.example"},
 			provider.Addresses{Overrides: map[string]string{"openai": "http://gateway:1/"}},
-			provider.Endpoint{BaseURL: "http://gateway:1", Dialect: "openai-chat", Operator: true},
+			provider.Endpoint{BaseURL: "http://gateway:1", Operator: true},
 		},
 		"a custom address is the account's": {
 			wire.ProviderConfig{Type: "custom", BaseURL: "http://10.0.0.1"}, provider.Addresses{},
-			provider.Endpoint{BaseURL: "http://10.0.0.1", Dialect: "openai-chat"},
+			provider.Endpoint{BaseURL: "http://10.0.0.1"},
 		},
 		"a trusted account counts as the operator": {
 			wire.ProviderConfig{Type: "custom", BaseURL: "http://10.0.0.1"}, provider.Addresses{TrustAccount: true},
-			provider.Endpoint{BaseURL: "http://10.0.0.1", Dialect: "openai-chat", Operator: true},
+			provider.Endpoint{BaseURL: "http://10.0.0.1", Operator: true},
 		},
 		"an account's address beats the operator's default": {
 			wire.ProviderConfig{Type: "ollama", BaseURL: "http://10.0.0.1"},
 			provider.Addresses{Overrides: map[string]string{"ollama": "http://gpu:11434"}},
-			provider.Endpoint{BaseURL: "http://10.0.0.1", Dialect: "ollama"},
+			provider.Endpoint{BaseURL: "http://10.0.0.1"},
 		},
 		"ollama by default": {
 			wire.ProviderConfig{Type: "ollama"}, provider.Addresses{},
-			provider.Endpoint{BaseURL: "http://localhost:11434", Dialect: "ollama", Operator: true},
+			provider.Endpoint{BaseURL: "http://localhost:11434", Operator: true},
 		},
 		"ollama behind /v1 speaks chat completions": {
 			wire.ProviderConfig{Type: "ollama", BaseURL: "http://10.0.0.1/v1"}, provider.Addresses{},
-			provider.Endpoint{BaseURL: "http://10.0.0.1/v1", Dialect: "openai-chat"},
+			provider.Endpoint{BaseURL: "http://10.0.0.1/v1"},
 		},
 		"the tutor has no address": {
 			wire.ProviderConfig{Type: "tutor", BaseURL: "http://10.0.0.1"}, provider.Addresses{Overrides: map[string]string{"tutor": "http://x"}},
-			provider.Endpoint{Dialect: "tutor", Operator: true},
+			provider.Endpoint{Operator: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestEveryTypeIsComplete(t *testing.T) {
 	t.Parallel()
 	for _, kind := range provider.Types() {
 		found, ok := provider.TypeNamed(kind.Name)
-		if !ok || found != kind || kind.Label == "" || kind.Dialect == "" {
+		if !ok || found != kind || kind.Label == "" {
 			t.Errorf("type %+v is incomplete", kind)
 		}
 		if kind.BaseURL == "" && !kind.CustomURL && kind.Name != provider.Tutor {

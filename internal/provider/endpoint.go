@@ -20,22 +20,19 @@ type Addresses struct {
 type Endpoint struct {
 	// BaseURL has no slash at its end. It is empty for the tutor, which has no address.
 	BaseURL string
-	// Dialect is spelled as model.Dialect spells it.
-	Dialect string
 	// Operator says which class of the egress client may call it: true when the address is the server's own choice, false
 	// when an account chose it and private networks must stay out of reach.
 	Operator bool
 }
 
 // Resolve says where the requests of a configuration go. An account's address wins for types that let it choose, then the
-// operator's override, then the type's default. An Ollama address that ends in /v1 speaks chat completions. An unknown
-// type, or a missing address, is a fault.Invalid.
+// operator's override, then the type's default. An unknown type, or a missing address, is a fault.Invalid.
 func Resolve(cfg wire.ProviderConfig, a Addresses) (Endpoint, error) {
 	kind, ok := TypeNamed(cfg.Type)
 	if !ok {
 		return Endpoint{}, fault.Invalid("Provider type is not supported: %s", cfg.Type)
 	}
-	out := Endpoint{BaseURL: kind.BaseURL, Dialect: kind.Dialect, Operator: true}
+	out := Endpoint{BaseURL: kind.BaseURL, Operator: true}
 	if kind.Name == Tutor {
 		return out, nil
 	}
@@ -48,9 +45,6 @@ func Resolve(cfg wire.ProviderConfig, a Addresses) (Endpoint, error) {
 	out.BaseURL = strings.TrimRight(out.BaseURL, "/")
 	if out.BaseURL == "" {
 		return Endpoint{}, fault.Invalid("Provider base URL is required")
-	}
-	if kind.Name == Ollama && strings.HasSuffix(out.BaseURL, "/v1") {
-		out.Dialect = openAIChat
 	}
 	return out, nil
 }

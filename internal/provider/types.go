@@ -6,8 +6,6 @@ type Type struct {
 	Name, Label string
 	// BaseURL is where requests go by default; empty when the account has to say.
 	BaseURL string
-	// Dialect names the protocol by default, spelled as model.Dialect spells it.
-	Dialect string
 	// NeedsKey says that requests without an API key are not worth sending.
 	NeedsKey bool
 	// CustomURL says that the account may choose the address. For all other types a stored address is ignored, so that a
@@ -25,24 +23,19 @@ const (
 	Custom = "custom"
 )
 
-const openAIChat = "openai-chat"
-
 // Types lists what a provider can be, in the order to show it.
 func Types() []Type {
 	return []Type{
-		{Name: "openai", Label: "OpenAI", BaseURL: "https://api.openai.com/v1", Dialect: openAIChat, NeedsKey: true},
-		{Name: "anthropic", Label: "Anthropic", BaseURL: "https://api.anthropic.com", Dialect: "anthropic", NeedsKey: true},
-		{
-			Name: "google", Label: "Google", BaseURL: "https://generativelanguage.googleapis.com/v1beta",
-			Dialect: "gemini", NeedsKey: true,
-		},
-		{Name: "openrouter", Label: "OpenRouter", BaseURL: "https://openrouter.ai/api/v1", Dialect: openAIChat, NeedsKey: true},
-		{Name: "deepseek", Label: "DeepSeek", BaseURL: "https://api.deepseek.com", Dialect: openAIChat, NeedsKey: true},
-		{Name: "groq", Label: "Groq", BaseURL: "https://api.groq.com/openai/v1", Dialect: openAIChat, NeedsKey: true},
-		{Name: "xai", Label: "xAI", BaseURL: "https://api.x.ai/v1", Dialect: openAIChat, NeedsKey: true},
-		{Name: Ollama, Label: "Ollama", BaseURL: "http://localhost:11434", Dialect: "ollama", CustomURL: true},
-		{Name: Custom, Label: "Custom", Dialect: openAIChat, CustomURL: true},
-		{Name: Tutor, Label: "Tutor", Dialect: "tutor"},
+		{Name: "openai", Label: "OpenAI", BaseURL: "https://api.openai.com/v1", NeedsKey: true},
+		{Name: "anthropic", Label: "Anthropic", BaseURL: "https://api.anthropic.com", NeedsKey: true},
+		{Name: "google", Label: "Google", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true},
+		{Name: "openrouter", Label: "OpenRouter", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true},
+		{Name: "deepseek", Label: "DeepSeek", BaseURL: "https://api.deepseek.com", NeedsKey: true},
+		{Name: "groq", Label: "Groq", BaseURL: "https://api.groq.com/openai/v1", NeedsKey: true},
+		{Name: "xai", Label: "xAI", BaseURL: "https://api.x.ai/v1", NeedsKey: true},
+		{Name: Ollama, Label: "Ollama", BaseURL: "http://localhost:11434", CustomURL: true},
+		{Name: Custom, Label: "Custom", CustomURL: true},
+		{Name: Tutor, Label: "Tutor"},
 	}
 }
 

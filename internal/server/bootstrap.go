@@ -119,7 +119,8 @@ func (s *Server) firstModel(ctx context.Context) firstModel {
 	}
 	base := s.cfg.ProviderURLs[model.TypeOllama]
 	if base == "" {
-		base = model.DefaultBaseURL(model.TypeOllama)
+		local, _ := provider.TypeNamed(provider.Ollama)
+		base = local.BaseURL
 	}
 	if client, err := s.egress.Operator(base); err == nil {
 		ctx, cancel := context.WithTimeout(ctx, ollamaTimeout)

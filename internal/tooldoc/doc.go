@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/loam-agents/loam/dagcbor"
 )
@@ -46,9 +45,6 @@ type Document struct {
 	RemoteName string
 }
 
-// maxSummary bounds a summary in characters (spec §11).
-const maxSummary = 140
-
 // Encode returns the canonical DAG-CBOR of the document.
 func (d *Document) Encode() ([]byte, error) {
 	fields := map[string]any{
@@ -78,28 +74,6 @@ func (d *Document) CID() (string, error) {
 		return "", err
 	}
 	return dagcbor.Sum(b).String(), nil
-}
-
-// Summarize returns the given summary, or the first sentence of a description, in at most 140 characters.
-func Summarize(summary, description string) string {
-	s := strings.TrimSpace(summary)
-	if s == "" {
-		s = firstSentence(strings.TrimSpace(description))
-	}
-	if utf8.RuneCountInString(s) <= maxSummary {
-		return s
-	}
-	return string([]rune(s)[:maxSummary-3]) + "…"
-}
-
-func firstSentence(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	for i := 0; i+1 < len(s); i++ {
-		if (s[i] == '.' || s[i] == '!' || s[i] == '?') && s[i+1] == ' ' {
-			return s[:i+1]
-		}
-	}
-	return s
 }
 
 // Contract is the document as Markdown for a model: what it does, and its schemas.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/loam-agents/loam/internal/tooldoc"
 )
@@ -99,28 +98,6 @@ func TestASchemaThatIsNotJSONHasNoAddress(t *testing.T) {
 	}
 }
 
-func TestASummaryIsTheGivenOneOrTheFirstSentenceCutAt140(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("ä", 141)
-	for name, c := range map[string]struct{ summary, description, want string }{
-		"given":             {" Counts. ", "Other.", "Counts."},
-		"first sentence":    {"", "Counts words. Quickly.", "Counts words."},
-		"question":          {"", "How many? Many.", "How many?"},
-		"no end":            {"", "Counts words", "Counts words"},
-		"no space after":    {"", "Reads a.b files", "Reads a.b files"},
-		"first line":        {"", "\n Counts words\nQuickly.", "Counts words"},
-		"blank is not one":  {" \t", "Counts.", "Counts."},
-		"140 stay":          {strings.Repeat("ä", 140), "", strings.Repeat("ä", 140)},
-		"141 are cut":       {long, "", strings.Repeat("ä", 137) + "…"},
-		"long descriptions": {"", long, strings.Repeat("ä", 137) + "…"},
-		"nothing":           {"", "", ""},
-	} {
-		if got := tooldoc.Summarize(c.summary, c.description); got != c.want {
-			t.Errorf("%s: Summarize() = %q, want %q", name, got, c.want)
-		}
-	}
-}
-
 func TestAContractShowsSchemasAndSourceInFencesThatTheSourceCannotClose(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{"```\n# Evil\n", "a ```` b", "`````", "x\n\n```", "plain"} {
@@ -159,14 +136,4 @@ func TestAContractNamesKindVersionAndRuntime(t *testing.T) {
 	if got, err = d.Contract(); err != nil || !strings.HasPrefix(got, "# count\n\n> verb, always available\n\n") {
 		t.Errorf("Contract() of a verb = %s, %v", got, err)
 	}
-}
-
-func FuzzSummarize(f *testing.F) {
-	f.Add("", "A sentence. Another.")
-	f.Add(strings.Repeat("é", 200), "")
-	f.Fuzz(func(t *testing.T, summary, description string) {
-		if n := utf8.RuneCountInString(tooldoc.Summarize(summary, description)); n > 140 {
-			t.Errorf("%d characters", n)
-		}
-	})
 }

@@ -292,7 +292,6 @@ func TestNoCopyOfASecretIsFoundOutsideOfTheVault(t *testing.T) {
 		}
 		logger.Error("failed", "err", err, "cause", errors.Unwrap(err))
 	}
-	logger.Info("carried", "secret", vault.NewSecret([]byte(canary)))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

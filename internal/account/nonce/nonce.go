@@ -1,7 +1,7 @@
 // Package nonce remembers signed actions, so that the same bytes sent twice act once (design §10.4).
 //
-// A mutation records the hash of its envelope in the transaction of its effect, together with the answer, or with the
-// answer to follow. The same envelope again finds the entry and gets the same answer. Entries are kept until the clock
+// A mutation records the hash of its envelope in the transaction of its effect, together with the answer, or with
+// what stands for an answer that is to follow. The same envelope again finds the entry and gets the same answer. Entries are kept until the clock
 // window of the envelope has passed; after that its age alone refuses it.
 //
 // nonce belongs to account (tier 2). The signed transport and the operations call it.
@@ -19,8 +19,6 @@ import (
 var (
 	// ErrSeen says that the hash was recorded before: look it up instead of acting.
 	ErrSeen = errors.New("action was already recorded")
-	// ErrUnknown says that there is no entry to set the response of.
-	ErrUnknown = errors.New("action was never recorded")
 )
 
 // Entry is one signed mutation.
@@ -29,14 +27,13 @@ type Entry struct {
 	Hash string
 	// Account is who acts; Action is the discriminator of the action.
 	Account, Action string
-	// Response is the encoded answer; nil when it is not known yet.
+	// Response is the encoded answer, or what stands for it.
 	Response []byte
 	// ExpiresAt is the last epoch millisecond in which the envelope could still be accepted.
 	ExpiresAt int64
 }
 
-// Lookup finds what a hash was answered. known with a nil response means that the effect is committed and its answer was
-// not recorded (yet).
+// Lookup finds what was recorded for a hash.
 func Lookup(tx store.Tx, hash string) (response []byte, known bool, err error) {
 	err = tx.QueryRow(`SELECT response FROM action_nonces WHERE hash = ?`, hash).Scan(&response)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -57,18 +54,6 @@ func Record(tx store.Tx, e Entry) error {
 	}
 	if n == 0 {
 		return ErrSeen
-	}
-	return nil
-}
-
-// SetResponse adds the answer to an entry that was recorded without one. It returns ErrUnknown when there is no entry.
-func SetResponse(tx store.Tx, hash string, response []byte) error {
-	n, err := tx.Exec(`UPDATE action_nonces SET response = ? WHERE hash = ?`, response, hash)
-	if err != nil {
-		return fmt.Errorf("set nonce response: %w", err)
-	}
-	if n == 0 {
-		return ErrUnknown
 	}
 	return nil
 }

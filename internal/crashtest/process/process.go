@@ -117,9 +117,6 @@ func (p Program) Start(ctx context.Context, o Options) (*Process, error) {
 // URL is the server's address; it is known once Ready is closed.
 func (p *Process) URL() string { return p.url }
 
-// Ready is closed when the server serves. It never is when the process ends before.
-func (p *Process) Ready() <-chan struct{} { return p.ready }
-
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 

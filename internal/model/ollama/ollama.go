@@ -11,7 +11,6 @@ package ollama
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"net/http"
 	"strings"
@@ -66,21 +65,6 @@ func newProvider(cfg Config) *provider {
 	}
 	p.client = exchange.New(cfg.HTTP, "Ollama", cfg.APIKey, classify)
 	return p
-}
-
-// Ping tells whether an Ollama answers at the configured address. The error is a *model.Error.
-func Ping(ctx context.Context, cfg Config) error {
-	p := newProvider(cfg)
-	var out struct {
-		Version string `json:"version"`
-	}
-	if err := p.client.GetJSON(ctx, p.base+"/api/version", p.header, &out); err != nil {
-		return err
-	}
-	if out.Version == "" {
-		return p.client.Invalid(fmt.Errorf("no version in the answer"))
-	}
-	return nil
 }
 
 // Dialect implements model.Provider.

@@ -3,7 +3,6 @@ package ollama_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -194,29 +193,4 @@ func TestDoubledAndMissingIDsBecomeUnique(t *testing.T) {
 	if !seen["same"] || len(seen) != 4 {
 		t.Errorf("ids: %v", seen)
 	}
-}
-
-func TestPingTellsWhetherAnOllamaAnswers(t *testing.T) {
-	t.Parallel()
-	answers := map[string]model.ErrorKind{`{"version":"0.12.3"}`: "", `{}`: model.ErrInvalidResponse, `<html>`: model.ErrInvalidResponse}
-	for body, want := range answers {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/api/version" || r.Header.Get("Authorization") != "Bearer k" {
-				w.WriteHeader(http.StatusTeapot)
-			}
-			_, _ = w.Write([]byte(body))
-		}))
-		defer s.Close()
-		err := ollama.Ping(t.Context(), ollama.Config{BaseURL: s.URL, APIKey: "k", HTTP: adaptertest.Client(t)})
-		if want == "" {
-			if err != nil {
-				t.Errorf("%s: %v", body, err)
-			}
-			continue
-		}
-		adaptertest.RequireKind(t, err, want)
-	}
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	adaptertest.RequireKind(t, ollama.Ping(t.Context(), ollama.Config{BaseURL: gone.URL, HTTP: adaptertest.Client(t)}), model.ErrUnreachable)
 }

@@ -51,7 +51,6 @@ type Server struct {
 	used     []bool
 	count    int
 	requests []*Request
-	arrived  chan struct{}
 	gates    map[string]*gate
 }
 
@@ -97,7 +96,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the scripted model: %w", err)
 	}
-	s := &Server{listener: l, discard: o.Discard, gates: map[string]*gate{}, arrived: make(chan struct{}, 1<<16)}
+	s := &Server{listener: l, discard: o.Discard, gates: map[string]*gate{}}
 	s.script = o.Script
 	s.used = make([]bool, len(o.Script.Turns))
 	s.http = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: 10 * time.Second}
@@ -144,9 +143,6 @@ func (s *Server) Requests() []*Request {
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
-
-// Arrived receives once for every generation request, after it was recorded.
-func (s *Server) Arrived() <-chan struct{} { return s.arrived }
 
 // Unused counts the turns that answer once and have not answered yet.
 func (s *Server) Unused() int {
@@ -257,10 +253,6 @@ func (s *Server) take(req *Request, in input) (Turn, int, bool) {
 	s.count++
 	if !s.discard {
 		s.requests = append(s.requests, req)
-	}
-	select {
-	case s.arrived <- struct{}{}:
-	default:
 	}
 	for i, t := range s.script.Turns {
 		if (s.used[i] && !t.Repeat) || !t.Match.holds(in, s.count) {

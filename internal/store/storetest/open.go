@@ -15,7 +15,6 @@
 package storetest
 
 import (
-	"log/slog"
 	"path/filepath"
 	"testing"
 
@@ -29,15 +28,11 @@ import (
 type Option func(*options)
 
 type options struct {
-	clock  clock.Clock
-	logger *slog.Logger
+	clock clock.Clock
 }
 
 // WithClock makes Tx.Now tell the time of c on both databases.
 func WithClock(c clock.Clock) Option { return func(o *options) { o.clock = c } }
-
-// WithLogger gives the store a logger.
-func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 
 // Opener opens one database again and again, as restarts of a process do. The store is closed when the test ends; on
 // SQLite it must be closed before the next call. The test fails when opening does.
@@ -73,7 +68,7 @@ func SQLiteDatabase(t testing.TB, opts ...Option) Opener {
 	path := filepath.Join(t.TempDir(), "loam.db")
 	return func(t testing.TB) store.Store {
 		t.Helper()
-		s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Clock: o.clock, Logger: o.logger})
+		s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Clock: o.clock})
 		return closing(t, s, err)
 	}
 }
@@ -91,7 +86,7 @@ func PostgresDatabase(t testing.TB, opts ...Option) Opener {
 	url := PostgresURL(t)
 	return func(t testing.TB) store.Store {
 		t.Helper()
-		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Clock: o.clock, Logger: o.logger})
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Clock: o.clock})
 		return closing(t, s, err)
 	}
 }
