@@ -49,5 +49,9 @@ func holder(f *os.File) string {
 	return pid
 }
 
-// release gives the directory back. The file stays: removing it would let two processes lock two files of one name.
-func (l *dirLock) release() error { return l.file.Close() }
+// release gives the directory back. The file stays: removing it would let two processes lock two files of one name. Closing
+// alone is not enough: a child that was being started at this moment holds a copy of the file until it executes its program.
+func (l *dirLock) release() error {
+	err := syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
+	return errors.Join(err, l.file.Close())
+}
