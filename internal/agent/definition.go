@@ -3,18 +3,16 @@ package agent
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/loam-agents/loam/dagcbor"
 	"github.com/loam-agents/loam/internal/agent/prompt"
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/wire"
 )
 
 // Limits of a definition (spec/agents-protocol.md §3.0), in bytes where nothing else is said.
 const (
-	// MaxName bounds names, models and keys.
-	MaxName = 256
 	// MaxModels bounds the number of enabled models.
 	MaxModels = 32
 	// MaxTools bounds the number of tools, MaxTool one name, MaxToolBytes all of them.
@@ -37,13 +35,13 @@ var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 func ParseDefinition(fields map[string]any) (wire.AgentDefinition, error) {
 	var d wire.AgentDefinition
 	steps := []func() error{
-		func() (err error) { d.Name, err = text(fields["name"], "Agent name", MaxName); return },
+		func() (err error) { d.Name, err = bounded.Name(fields["name"], "Agent name"); return },
 		func() (err error) { d.SystemPrompt, err = systemPrompt(fields["systemPrompt"]); return },
 		func() (err error) {
-			d.ModelProvider, err = text(fields["modelProvider"], "Model provider", MaxName)
+			d.ModelProvider, err = bounded.Name(fields["modelProvider"], "Model provider")
 			return
 		},
-		func() (err error) { d.Model, err = text(fields["model"], "Model", MaxName); return },
+		func() (err error) { d.Model, err = bounded.Name(fields["model"], "Model"); return },
 		func() (err error) {
 			d.ReasoningLevel, err = choice(fields["reasoningLevel"], "Reasoning level", levels())
 			return
@@ -55,7 +53,10 @@ func ParseDefinition(fields map[string]any) (wire.AgentDefinition, error) {
 		func() (err error) { d.EnabledModels, err = enabledModels(fields["enabledModels"]); return },
 		func() (err error) { d.Tools, err = tools(fields["tools"]); return },
 		func() (err error) { d.McpServers, err = servers(fields["mcpServers"]); return },
-		func() (err error) { d.SigningKey, err = optional(fields["signingKey"], "Signing key", MaxName); return },
+		func() (err error) {
+			d.SigningKey, err = optional(fields["signingKey"], "Signing key", bounded.MaxName)
+			return
+		},
 		func() (err error) { d.SigningKeys, err = names(fields["signingKeys"], "Signing key", MaxKeys); return },
 		func() (err error) { d.Metadata, err = metadata(fields["metadata"]); return },
 	}
@@ -85,7 +86,7 @@ func presets() []string { return []string{"quick", "normal", "deep"} }
 func systemPrompt(v any) (wire.PromptBlocks, error) {
 	list, isList := v.([]any)
 	if !isList {
-		markdown, err := text(v, "System prompt", prompt.MaxBytes)
+		markdown, err := bounded.Text(v, "System prompt", prompt.MaxBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -113,11 +114,11 @@ func enabledModels(v any) ([]wire.ModelChoice, error) {
 	var out []wire.ModelChoice
 	for _, item := range items {
 		fields, _ := item.(map[string]any)
-		provider, err := text(fields["provider"], "Enabled model provider", MaxName)
+		provider, err := bounded.Name(fields["provider"], "Enabled model provider")
 		if err != nil {
 			return nil, err
 		}
-		model, err := text(fields["model"], "Enabled model", MaxName)
+		model, err := bounded.Name(fields["model"], "Enabled model")
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +146,7 @@ func tools(v any) (*[]string, error) {
 	}
 	out, total := make([]string, 0, len(items)), 0
 	for _, item := range items {
-		name, err := text(item, "Tool name", MaxTool)
+		name, err := bounded.Text(item, "Tool name", MaxTool)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +179,7 @@ func names(v any, label string, limit int) ([]string, error) {
 	}
 	var out []string
 	for _, item := range items {
-		name, err := text(item, label, MaxName)
+		name, err := bounded.Name(item, label)
 		if err != nil {
 			return nil, err
 		}
@@ -236,18 +237,5 @@ func optional(v any, label string, limit int) (string, error) {
 	if v == nil {
 		return "", nil
 	}
-	return text(v, label, limit)
-}
-
-// text is the bounded string of the wire protocol: trimmed, not empty, at most limit bytes.
-func text(v any, label string, limit int) (string, error) {
-	s, _ := v.(string)
-	s = strings.TrimSpace(s)
-	switch {
-	case s == "":
-		return "", fault.Invalid("%s is required", label)
-	case len(s) > limit:
-		return "", fault.Invalid("%s is too large", label)
-	}
-	return s, nil
+	return bounded.Text(v, label, limit)
 }

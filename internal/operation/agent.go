@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/notify"
@@ -79,7 +80,7 @@ func (c *Call) agentID() (string, error) {
 	if err := c.bind(&req); err != nil {
 		return "", err
 	}
-	return bounded("Agent ID", req.AgentID)
+	return bounded.Name(req.AgentID, "Agent ID")
 }
 
 func getAgent(ctx context.Context, c *Call) (Result, error) {
@@ -125,7 +126,7 @@ func updateAgent(ctx context.Context, c *Call) (Result, error) {
 	if err := c.bind(&req); err != nil {
 		return Result{}, err
 	}
-	agentID, err := bounded("Agent ID", req.AgentID)
+	agentID, err := bounded.Name(req.AgentID, "Agent ID")
 	if err != nil {
 		return Result{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
@@ -21,18 +22,18 @@ func uploadAttachment(ctx context.Context, c *Call) (Result, error) {
 	if err := c.bind(&req); err != nil {
 		return Result{}, err
 	}
-	sessionID, err := bounded("Session ID", req.SessionID)
+	sessionID, err := bounded.Name(req.SessionID, "Session ID")
 	if err != nil {
 		return Result{}, err
 	}
-	name, err := bounded("Attachment name", req.Name)
+	name, err := bounded.Name(req.Name, "Attachment name")
 	if err != nil {
 		return Result{}, err
 	}
 	mime := ""
 	// Browsers give files of unknown types an empty one.
 	if req.MimeType != nil && strings.TrimSpace(*req.MimeType) != "" {
-		if mime, err = bounded("Attachment type", *req.MimeType); err != nil {
+		if mime, err = bounded.Name(*req.MimeType, "Attachment type"); err != nil {
 			return Result{}, err
 		}
 	}
@@ -62,11 +63,11 @@ func readAttachment(ctx context.Context, c *Call) (Result, error) {
 	if err := c.bind(&req); err != nil {
 		return Result{}, err
 	}
-	sessionID, err := bounded("Session ID", req.SessionID)
+	sessionID, err := bounded.Name(req.SessionID, "Session ID")
 	if err != nil {
 		return Result{}, err
 	}
-	attachmentID, err := bounded("Attachment ID", req.AttachmentID)
+	attachmentID, err := bounded.Name(req.AttachmentID, "Attachment ID")
 	if err != nil {
 		return Result{}, err
 	}

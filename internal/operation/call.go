@@ -13,6 +13,7 @@ import (
 	"github.com/loam-agents/loam/internal/account/idempotency"
 	"github.com/loam-agents/loam/internal/account/nonce"
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/runs"
@@ -159,7 +160,7 @@ func (c *Call) key(o once) (idempotency.Key, []byte, error) {
 	if o.id == nil {
 		return idempotency.Key{}, nil, nil
 	}
-	clientID, err := bounded(o.label, *o.id)
+	clientID, err := bounded.Name(*o.id, o.label)
 	if err != nil {
 		return idempotency.Key{}, nil, err
 	}
@@ -224,25 +225,6 @@ func withNUL(v any, path string) string {
 		}
 	}
 	return ""
-}
-
-// maxText bounds names, ids and titles in bytes (spec §3.0).
-const maxText = 256
-
-// bounded is the wire's bounded text: trimmed, not empty, at most 256 bytes.
-func bounded(name, value string) (string, error) { return boundedTo(name, value, maxText) }
-
-func boundedTo(name, value string, limit int) (string, error) {
-	value = strings.TrimSpace(value)
-	switch {
-	case value == "":
-		return "", fault.Invalid("%s", wire.MsgRequired(name))
-	case len(value) > limit:
-		return "", fault.Invalid("%s", wire.MsgTooLarge(name)).With("limit", limit)
-	case strings.ContainsRune(value, 0):
-		return "", fault.Invalid("%s must not contain a NUL character", name)
-	}
-	return value, nil
 }
 
 // label is the wire's label of a field: "clientRequestId" is "Client request ID".

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/notify"
@@ -41,10 +42,10 @@ func (c *Call) memoryPath() (agentID, path string, err error) {
 	if err := c.bind(&req); err != nil {
 		return "", "", err
 	}
-	if agentID, err = bounded("Agent ID", req.AgentID); err != nil {
+	if agentID, err = bounded.Name(req.AgentID, "Agent ID"); err != nil {
 		return "", "", err
 	}
-	if _, err = boundedTo("Path", req.Path, memory.MaxPath); err != nil {
+	if _, err = bounded.Text(req.Path, "Path", memory.MaxPath); err != nil {
 		return "", "", err
 	}
 	path, err = memory.Normalize(req.Path)

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/runs"
@@ -74,7 +75,7 @@ func parseContent(parts []json.RawMessage) (content, error) {
 			var p struct{ ID string }
 			// What is not text is no id, as an absent one.
 			_ = json.Unmarshal(raw, &p)
-			id, err := bounded("Attachment ID", p.ID)
+			id, err := bounded.Name(p.ID, "Attachment ID")
 			if err != nil {
 				return content{}, err
 			}
@@ -101,7 +102,7 @@ func parseText(raw json.RawMessage, i int) (p textPart, err error) {
 	}
 	if in.ClientMessageID != nil {
 		id, _ := in.ClientMessageID.(string)
-		if p.ClientMessageID, err = bounded("Client message ID", id); err != nil {
+		if p.ClientMessageID, err = bounded.Name(id, "Client message ID"); err != nil {
 			return p, err
 		}
 	}
@@ -143,7 +144,7 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 	if err := c.bind(&req); err != nil {
 		return Result{}, err
 	}
-	sessionID, err := bounded("Session ID", req.SessionID)
+	sessionID, err := bounded.Name(req.SessionID, "Session ID")
 	if err != nil {
 		return Result{}, err
 	}

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/provider"
@@ -47,7 +48,7 @@ func (c *Call) ownerOf(tx store.Tx, agentID *string) (string, error) {
 	if agentID == nil {
 		return c.Caller.Account, nil
 	}
-	id, err := bounded("Agent ID", *agentID)
+	id, err := bounded.Name(*agentID, "Agent ID")
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +82,7 @@ func listProviderModels(ctx context.Context, c *Call) (Result, error) {
 	if err := c.bind(&req); err != nil {
 		return Result{}, err
 	}
-	name, err := bounded("Provider", req.Provider)
+	name, err := bounded.Name(req.Provider, "Provider")
 	if err != nil {
 		return Result{}, err
 	}

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/store"
@@ -22,7 +23,7 @@ func (c *Call) runID() (string, error) {
 	if err := c.bind(&req); err != nil {
 		return "", err
 	}
-	return bounded("Run ID", req.RunID)
+	return bounded.Name(req.RunID, "Run ID")
 }
 
 func getRun(ctx context.Context, c *Call) (Result, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/provider"
@@ -37,7 +38,7 @@ func createSession(ctx context.Context, c *Call) (Result, error) {
 	if err := c.bind(&req); err != nil {
 		return Result{}, err
 	}
-	agentID, err := bounded("Agent ID", req.AgentID)
+	agentID, err := bounded.Name(req.AgentID, "Agent ID")
 	if err != nil {
 		return Result{}, err
 	}
@@ -75,14 +76,14 @@ func optionalTitle(title *string) (string, error) {
 	if title == nil {
 		return "", nil
 	}
-	return bounded("Title", *title)
+	return bounded.Name(*title, "Title")
 }
 
 func (c *Call) checkOverride(tx store.Tx, owner string, o *wire.ModelOverride) (err error) {
-	if o.Provider, err = bounded("Model provider", o.Provider); err != nil {
+	if o.Provider, err = bounded.Name(o.Provider, "Model provider"); err != nil {
 		return err
 	}
-	if o.Model, err = bounded("Model", o.Model); err != nil {
+	if o.Model, err = bounded.Name(o.Model, "Model"); err != nil {
 		return err
 	}
 	return agent.CheckModel(tx, owner, o.Provider, o.Model, o.ReasoningLevel, provider.Has, c.opts.Models.Levels)
@@ -93,7 +94,7 @@ func getSession(ctx context.Context, c *Call) (Result, error) {
 	if err := c.bind(&req); err != nil {
 		return Result{}, err
 	}
-	sessionID, err := bounded("Session ID", req.SessionID)
+	sessionID, err := bounded.Name(req.SessionID, "Session ID")
 	if err != nil {
 		return Result{}, err
 	}
@@ -218,12 +219,12 @@ func sessionQuery(req *wire.ListSessionsRequest) (q sessionlog.Query, err error)
 		q.Limit = min(*req.Limit, maxPage)
 	}
 	if req.AgentID != nil {
-		if q.Agent, err = bounded("Agent ID", *req.AgentID); err != nil {
+		if q.Agent, err = bounded.Name(*req.AgentID, "Agent ID"); err != nil {
 			return q, err
 		}
 	}
 	if req.ParentSessionID != nil {
-		if q.Parent, err = bounded("Parent session ID", *req.ParentSessionID); err != nil {
+		if q.Parent, err = bounded.Name(*req.ParentSessionID, "Parent session ID"); err != nil {
 			return q, err
 		}
 	}
@@ -273,7 +274,7 @@ func updateSession(ctx context.Context, c *Call) (Result, error) {
 	if err := c.bind(&req); err != nil {
 		return Result{}, err
 	}
-	sessionID, err := bounded("Session ID", req.SessionID)
+	sessionID, err := bounded.Name(req.SessionID, "Session ID")
 	if err != nil {
 		return Result{}, err
 	}
@@ -321,7 +322,7 @@ func (c *Call) sessionID() (string, error) {
 	if err := c.bind(&req); err != nil {
 		return "", err
 	}
-	return bounded("Session ID", req.SessionID)
+	return bounded.Name(req.SessionID, "Session ID")
 }
 
 func deleteSession(ctx context.Context, c *Call) (Result, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
@@ -30,7 +31,7 @@ func (s *Service) Topic(ctx context.Context, caller Caller, key string) (topic s
 
 func (c *Call) topic(tx store.Tx, key string) (string, error) {
 	kind, rest, ok := strings.Cut(key, "/")
-	if !ok || rest == "" || len(rest) > maxText || strings.ContainsRune(rest, 0) {
+	if !ok || rest == "" || len(rest) > bounded.MaxName || strings.ContainsRune(rest, 0) {
 		return "", fault.New(fault.PermissionDenied, wire.MsgKeyNotAuthorized)
 	}
 	switch kind + "/" {

@@ -5,14 +5,13 @@ import (
 	"strings"
 
 	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/wire"
 )
 
 // Limits of a provider, in bytes.
 const (
-	// MaxName bounds the name of a provider and of a secret.
-	MaxName = 256
 	// MaxBaseURL bounds an address.
 	MaxBaseURL = 2048
 	// MaxModelDefaults bounds modelDefaults in CBOR.
@@ -28,13 +27,13 @@ const (
 func secretKeys() []string { return []string{"apiKey", "oauth"} }
 
 // ParseName trims and checks the name of a provider.
-func ParseName(name string) (string, error) { return text(name, "Provider name", MaxName) }
+func ParseName(name string) (string, error) { return bounded.Name(name, "Provider name") }
 
 // ParseConfig checks a provider configuration as a client sends it and returns what is stored: known keys, trimmed, absent
 // where empty. The address of a type with a fixed one is kept but never used. Everything wrong is a fault.Invalid with
 // a text for the person who configures.
 func ParseConfig(fields map[string]any) (cfg wire.ProviderConfig, err error) {
-	if cfg.Type, err = text(fields["type"], "Provider type", MaxName); err != nil {
+	if cfg.Type, err = bounded.Name(fields["type"], "Provider type"); err != nil {
 		return cfg, err
 	}
 	kind, ok := TypeNamed(cfg.Type)
@@ -76,7 +75,7 @@ func baseURL(v any) (string, error) {
 	if s, ok := v.(string); v == nil || ok && strings.TrimSpace(s) == "" {
 		return "", nil
 	}
-	s, err := text(v, "Provider base URL", MaxBaseURL)
+	s, err := bounded.Text(v, "Provider base URL", MaxBaseURL)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +100,7 @@ func secretRefs(v any) (map[string]string, error) {
 		if fields[key] == nil {
 			continue
 		}
-		name, err := text(fields[key], "Secret name", MaxName)
+		name, err := bounded.Name(fields[key], "Secret name")
 		if err != nil {
 			return nil, err
 		}
@@ -132,17 +131,4 @@ func modelDefaults(v any) (map[string]any, error) {
 		return nil, nil
 	}
 	return fields, nil
-}
-
-// text is the bounded string of the wire protocol: trimmed, not empty, at most limit bytes.
-func text(v any, label string, limit int) (string, error) {
-	s, _ := v.(string)
-	s = strings.TrimSpace(s)
-	switch {
-	case s == "":
-		return "", fault.Invalid("%s is required", label)
-	case len(s) > limit:
-		return "", fault.Invalid("%s is too large", label)
-	}
-	return s, nil
 }
