@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/loam-agents/loam/internal/store"
@@ -19,7 +20,19 @@ import (
 
 // Dir keeps blobs as files <first two digits>/<hash> beneath one folder, with modes 0700 and 0600. Symbolic links that
 // lead out of the folder are not followed.
-type Dir struct{ root *os.Root }
+type Dir struct {
+	root          *os.Root
+	read, written atomic.Int64
+}
+
+// Stats counts bytes since the folder was opened.
+type Stats struct {
+	// Read is the size of the blobs that were opened, Written of those that were put.
+	Read, Written int64
+}
+
+// Stats returns the counters.
+func (d *Dir) Stats() Stats { return Stats{Read: d.read.Load(), Written: d.written.Load()} }
 
 var _ Store = (*Dir)(nil)
 
@@ -36,7 +49,7 @@ func OpenDir(path string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the blob folder: %w", err)
 	}
-	d := &Dir{root}
+	d := &Dir{root: root}
 	if err := errors.Join(root.RemoveAll(partials), root.Mkdir(partials, 0o700), d.syncDir(".")); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the blob folder: %w", full(err)), root.Close())
 	}
@@ -76,6 +89,7 @@ func (d *Dir) Put(ctx context.Context, r io.Reader) (Info, error) {
 		_ = d.root.Remove(partial)
 		return Info{}, fmt.Errorf("write a blob: %w", full(err))
 	}
+	d.written.Add(info.Size)
 	return info, nil
 }
 
@@ -161,6 +175,7 @@ func (d *Dir) Get(ctx context.Context, hash string) (io.ReadCloser, Info, error)
 	if err != nil {
 		return nil, Info{}, errors.Join(err, f.Close())
 	}
+	d.read.Add(stat.Size())
 	return f, Info{Hash: hash, Size: stat.Size()}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loam-agents/loam/wire"
 )
@@ -65,7 +66,18 @@ type Bus interface {
 type Local struct {
 	mu     sync.RWMutex
 	topics map[string]map[*Subscription]struct{}
+
+	merged, lost atomic.Int64
 }
+
+// Stats counts what a bus did.
+type Stats struct {
+	// Merged is how many partials were folded into the one before, and Lost how many subscriptions overflowed.
+	Merged, Lost int64
+}
+
+// Stats returns the counters since the bus was made.
+func (b *Local) Stats() Stats { return Stats{Merged: b.merged.Load(), Lost: b.lost.Load()} }
 
 // NewLocal returns an empty bus.
 func NewLocal() *Local { return &Local{topics: map[string]map[*Subscription]struct{}{}} }

@@ -107,7 +107,9 @@ func (s *Subscription) push(m *Message) {
 	switch {
 	case s.err != nil:
 	case s.merge(m):
+		s.bus.merged.Add(1)
 	case len(s.pending) >= MaxPending:
+		s.bus.lost.Add(1)
 		s.err, s.pending, s.text = ErrTooSlow, nil, nil
 	default:
 		s.seal()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/command/exitcode"
 	"github.com/loam-agents/loam/internal/command/setting"
+	"github.com/loam-agents/loam/internal/server/metrics"
 )
 
 var update = flag.Bool("update", false, "write the documents and golden files instead of comparing them")
@@ -50,6 +51,8 @@ func TestReferenceDocumentsAreCurrent(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
 	golden(t, filepath.Join(docs, "configuration.md"), configuration(grammar(t)))
 	golden(t, filepath.Join(docs, "exit-codes.md"), exitCodes())
+	operations := filepath.Join(docs, "operations.md")
+	golden(t, operations, withMetrics(t, operations))
 }
 
 const generated = "<!-- Written by `go generate ./internal/command`; change the tables there. -->\n\n"
@@ -123,6 +126,38 @@ func exitCodes() string {
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", e.Code, e.Meaning, e.Remedy)
 	}
 	return b.String()
+}
+
+// The table of metrics stands between these lines of docs/operations.md.
+const (
+	metricsBegin = "<!-- metrics: written by `go generate ./internal/command` from internal/server/metrics -->\n"
+	metricsEnd   = "<!-- end of metrics -->\n"
+)
+
+// withMetrics is docs/operations.md with the present table of metrics.
+func withMetrics(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), metricsBegin)
+	_, after, ended := strings.Cut(rest, metricsEnd)
+	if !found || !ended {
+		t.Fatalf("%s has lost the lines between which the metrics stand", path)
+	}
+	m := metrics.New()
+	m.Watch(metrics.Sources{})
+	var b strings.Builder
+	b.WriteString(before + metricsBegin + "\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
+	for _, e := range m.Table() {
+		labels := ""
+		if len(e.Labels) > 0 {
+			labels = "`" + strings.Join(e.Labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Name, e.Kind, labels, e.Help)
+	}
+	return b.String() + "\n" + metricsEnd + after
 }
 
 // helps is what --help prints for the program and every command, the hidden ones left out.

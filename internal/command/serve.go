@@ -51,6 +51,8 @@ type serveCommand struct {
 	Listen           string            `help:"Address to listen on; port 0 takes a free one." placeholder:"HOST:PORT" env:"LOAM_LISTEN" default:"127.0.0.1:3050"`
 	PublicURL        string            `help:"Where clients reach the server; needed to listen on anything but this machine." placeholder:"URL" env:"LOAM_PUBLIC_URL"`
 	Accounts         string            `help:"Who may act: open (any key) or invite (known accounts). Open on loopback and invite elsewhere when not set." placeholder:"open|invite" env:"LOAM_ACCOUNTS"`
+	AdminListen      string            `help:"Address of metrics, health and profiles, such as 127.0.0.1:3051; none when not set. It has no sign-in." placeholder:"HOST:PORT" env:"LOAM_ADMIN_LISTEN"`
+	AdminRemote      bool              `help:"Let admin-listen be an address that other machines reach." env:"LOAM_ADMIN_REMOTE"`
 	EgressAllow      []string          `help:"Addresses that are reachable although they are private." placeholder:"HOST:PORT" env:"LOAM_EGRESS_ALLOW"`
 	EgressAgents     string            `help:"Whether agents may reach the network: on or off." enum:"on,off" placeholder:"on|off" env:"LOAM_EGRESS_AGENTS" default:"on"`
 	ProviderURL      map[string]string `help:"Another address for a type of provider, such as a gateway." placeholder:"TYPE=URL" env:"LOAM_PROVIDER_URL"`
@@ -72,6 +74,7 @@ type serveCommand struct {
 func (c *serveCommand) configuration(a *app) (server.Config, error) {
 	cfg := server.Config{
 		Listen: c.Listen, PublicURL: c.PublicURL, Accounts: c.Accounts, EgressAllow: c.EgressAllow,
+		AdminListen: c.AdminListen, AdminRemote: c.AdminRemote,
 		EgressAgentsOff: c.EgressAgents == "off", ProviderURLs: c.ProviderURL, AnthropicVersion: c.AnthropicVersion,
 		ModelsFile: c.ModelsFile, Workers: c.Workers, MaxBody: c.MaxBody, DrainTimeout: c.DrainTimeout,
 		TutorPace: c.TutorPace, CrashAt: c.CrashAt,
@@ -126,7 +129,11 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	start := clock.System{}.Now()
 	err = a.host(ctx, cfg, func(ctx context.Context, h hosted) error {
 		first := a.firstAgent(ctx, h.url, start)
-		cfg.Logger.Info("ready", append([]any{"url", h.url, "data", a.data, "owner", h.server.Owner().String()}, first.attributes()...)...)
+		attributes := append([]any{"url", h.url, "data", a.data, "owner", h.server.Owner().String()}, first.attributes()...)
+		if admin := h.server.AdminAddr(); admin != "" {
+			attributes = append(attributes, "admin", localURL(admin))
+		}
+		cfg.Logger.Info("ready", attributes...)
 		if isTerminal(a.err) {
 			a.welcome(h, first)
 		}

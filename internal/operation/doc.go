@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sort"
+	"time"
 
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/agent"
@@ -114,6 +115,17 @@ type Options struct {
 	StateDir func(agentID string) string
 	// Point is called at the named points of an operation; a crash test kills the process there. May be nil.
 	Point func(name string)
+	// Observe is told of every operation that was carried out or refused. May be nil; it must be quick.
+	Observe func(Observation)
+}
+
+// Observation is one use of an operation, for metrics.
+type Observation struct {
+	// Transport is that of the caller. Name is the operation's, or "unknown": callers do not invent names.
+	Transport, Name string
+	// Err is what Do returned.
+	Err  error
+	Took time.Duration
 }
 
 // PointUserAppended is reached when a message is durable and its turn is queued.
@@ -129,6 +141,9 @@ type Service struct {
 func New(opts Options) *Service {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Observe == nil {
+		opts.Observe = func(Observation) {}
 	}
 	if opts.Point == nil {
 		opts.Point = func(string) {}
@@ -155,8 +170,16 @@ func (s *Service) Operations() []Operation {
 
 // Do carries out one operation. Errors are *fault.Error, or internal errors whose text must not be shown. A storage that is full
 // or away makes it unavailable: the caller may try again, with its own request id when twice would be too often.
-func (s *Service) Do(ctx context.Context, caller Caller, name string, fields map[string]any) (*Operation, Result, error) {
-	op := s.table[name]
+func (s *Service) Do(ctx context.Context, caller Caller, name string, fields map[string]any) (op *Operation, r Result, err error) {
+	start := s.opts.Clock.Now()
+	defer func() {
+		seen := Observation{Transport: caller.Transport, Name: "unknown", Err: err, Took: s.opts.Clock.Now().Sub(start)}
+		if op != nil {
+			seen.Name = op.Name
+		}
+		s.opts.Observe(seen)
+	}()
+	op = s.table[name]
 	if op == nil {
 		return nil, Result{}, fault.Invalid("%s", wire.MsgUnsupportedAction(name))
 	}

@@ -43,6 +43,7 @@ var rooms = []room{
 	{"internal/clock", 0, product},
 	{"internal/fault", 0, product},
 	{"internal/id", 0, product},
+	{"internal/logctx", 0, product},
 
 	{"client", 10, public},
 	{"internal/blobstore", 15, product},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/logctx"
 	"github.com/loam-agents/loam/internal/vault"
 )
 
@@ -27,6 +28,10 @@ type Config struct {
 	Accounts string
 	// PublicURL is where clients reach the server. It is required to listen on anything but loopback.
 	PublicURL string
+	// AdminListen is the address of the admin listener (metrics, health, profiles); there is none when empty. It has no
+	// sign-in, so an address that other machines reach is refused unless AdminRemote is set.
+	AdminListen string
+	AdminRemote bool
 	// EgressAllow lists HOST:PORT exceptions from the address rules of outgoing requests.
 	EgressAllow []string
 	// EgressAgentsOff refuses all network access that an agent's choice leads to.
@@ -68,8 +73,8 @@ const (
 	defaultDrain   = 5 * time.Second
 )
 
-// complete fills in defaults and refuses what cannot work. The error says which setting is wrong and what to do.
-func (c *Config) complete() error {
+// defaults fills in what needs no check.
+func (c *Config) defaults() {
 	if c.Listen == "" {
 		c.Listen = DefaultListen
 	}
@@ -79,6 +84,7 @@ func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = slog.New(logctx.Handler(c.Logger.Handler()))
 	if c.Clock == nil {
 		c.Clock = clock.System{}
 	}
@@ -91,6 +97,11 @@ func (c *Config) complete() error {
 	if c.DrainTimeout == 0 {
 		c.DrainTimeout = defaultDrain
 	}
+}
+
+// complete fills in defaults and refuses what cannot work. The error says which setting is wrong and what to do.
+func (c *Config) complete() error {
+	c.defaults()
 	loopback, err := isLoopback(c.Listen)
 	if err != nil {
 		return err
@@ -104,6 +115,9 @@ func (c *Config) complete() error {
 	if !loopback && c.PublicURL == "" {
 		return fmt.Errorf("listen %s: other machines could reach this address, so the server needs to know its public URL (--public-url https://…); to stay on this machine listen on 127.0.0.1", c.Listen)
 	}
+	if err := c.checkAdmin(); err != nil {
+		return err
+	}
 	switch c.Accounts {
 	case "":
 		c.Accounts = "invite"
@@ -113,6 +127,21 @@ func (c *Config) complete() error {
 	case "open", "invite":
 	default:
 		return fmt.Errorf("accounts %q: use open (any key may act) or invite (only known accounts)", c.Accounts)
+	}
+	return nil
+}
+
+// checkAdmin keeps what has no sign-in away from other machines.
+func (c *Config) checkAdmin() error {
+	if c.AdminListen == "" {
+		return nil
+	}
+	loopback, err := isLoopback(c.AdminListen)
+	switch {
+	case err != nil:
+		return fmt.Errorf("admin-%w", err)
+	case !loopback && !c.AdminRemote:
+		return fmt.Errorf("admin-listen %s: other machines could reach this address, and the admin listener has no sign-in: listen on 127.0.0.1, or allow it with --admin-remote when a firewall decides who gets there", c.AdminListen)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/blobstore"
-	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/egress"
 	"github.com/loam-agents/loam/internal/model/catalogue"
 	"github.com/loam-agents/loam/internal/provider"
@@ -36,9 +35,9 @@ func Inspect(ctx context.Context, cfg Config) (*Inspection, error) {
 			return nil, fmt.Errorf("%w: %s", ErrNoData, path)
 		}
 	}
-	s := &Server{cfg: cfg, started: cfg.Clock.Now(), bus: bus.NewLocal()}
+	s := newServer(cfg)
 	var err error
-	if s.store, err = openStore(ctx, &s.cfg); err != nil {
+	if s.store, err = s.openStore(ctx); err != nil {
 		return nil, err
 	}
 	return &Inspection{s}, nil

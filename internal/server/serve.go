@@ -40,7 +40,7 @@ func (s *Server) listen() error {
 // Addr is the address that was bound, as HOST:PORT.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Serve works until ctx ends: then it takes no new work, closes every socket with 1001, waits for turns in progress up to the
+// Serve works until ctx ends: then it says that it is not ready, takes no new work, closes every socket with 1001, waits for turns in progress up to the
 // drain timeout, queues again what did not finish, and closes the database. It returns nil after a clean stop.
 func (s *Server) Serve(ctx context.Context) error {
 	s.notify.Start()
@@ -53,9 +53,11 @@ func (s *Server) Serve(ctx context.Context) error {
 		return errors.Join(err, s.Close())
 	}
 	s.http = &http.Server{
-		Handler: s.signed, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s.metrics.HTTP(s.signed), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
+	stopAdmin := s.serveAdmin()
+	defer stopAdmin()
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	pruned := make(chan struct{})
 	go func() {
@@ -72,10 +74,13 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.drain(context.WithoutCancel(ctx))
 	stopBackground()
 	<-pruned
+	stopAdmin()
 	return errors.Join(err, s.Close())
 }
 
 func (s *Server) drain(ctx context.Context) {
+	// First, so that nobody is sent here who would be sent away.
+	s.draining.Store(true)
 	s.cfg.Logger.Info("stopping: waiting for turns in progress", "turns", s.queue.Executing(), "timeout", s.cfg.DrainTimeout)
 	sockets, cancel := context.WithTimeout(ctx, stopTimeout)
 	s.signed.Close(sockets)
@@ -113,8 +118,11 @@ func (s *Server) prune(ctx context.Context) {
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		var errs []error
-		if s.listener != nil {
-			if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		for _, listener := range []net.Listener{s.listener, s.adminListener} {
+			if listener == nil {
+				continue
+			}
+			if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 				errs = append(errs, err)
 			}
 		}

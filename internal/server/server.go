@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loam-agents/loam/internal/account"
@@ -25,6 +26,7 @@ import (
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/server/metrics"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/space"
 	spacememory "github.com/loam-agents/loam/internal/space/memory"
@@ -62,6 +64,11 @@ type Server struct {
 	http      *http.Server
 	listener  net.Listener
 
+	metrics       *metrics.Metrics
+	adminListener net.Listener
+	// draining is true from the moment the server is told to stop.
+	draining atomic.Bool
+
 	closing sync.Once
 	closed  error
 }
@@ -72,9 +79,12 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, started: cfg.Clock.Now(), bus: bus.NewLocal()}
+	s := newServer(cfg)
 	if err := s.listen(); err != nil {
 		return nil, err
+	}
+	if err := s.listenAdmin(); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the data directory: %w", err), s.Close())
@@ -85,8 +95,12 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
+func newServer(cfg Config) *Server {
+	return &Server{cfg: cfg, started: cfg.Clock.Now(), bus: bus.NewLocal(), metrics: metrics.New()}
+}
+
 func (s *Server) build(ctx context.Context) (err error) {
-	if s.store, err = openStore(ctx, &s.cfg); err != nil {
+	if s.store, err = s.openStore(ctx); err != nil {
 		return err
 	}
 	if s.blobs, err = blobstore.OpenDir(filepath.Join(s.cfg.DataDir, "blobs")); err != nil {
@@ -109,25 +123,25 @@ func (s *Server) build(ctx context.Context) (err error) {
 	if err := s.assemble(); err != nil {
 		return err
 	}
+	s.watch()
 	return s.bootstrap(ctx)
 }
 
-func openStore(ctx context.Context, cfg *Config) (store.Store, error) {
+func (s *Server) openStore(ctx context.Context) (store.Store, error) {
+	cfg := &s.cfg
 	if cfg.DatabaseURL != "" {
-		return postgres.Open(ctx, postgres.Options{URL: cfg.DatabaseURL, Logger: cfg.Logger})
+		return postgres.Open(ctx, postgres.Options{URL: cfg.DatabaseURL, Logger: cfg.Logger, Committed: s.metrics.Committed})
 	}
-	path := cfg.DatabaseFile
-	if path == "" {
-		path = filepath.Join(cfg.DataDir, "loam.db")
-	}
-	return sqlite.Open(ctx, sqlite.Options{Path: path, Clock: cfg.Clock, Logger: cfg.Logger})
+	return sqlite.Open(ctx, sqlite.Options{
+		Path: cfg.databasePath(), Clock: cfg.Clock, Logger: cfg.Logger, Committed: s.metrics.Committed,
+	})
 }
 
 // assemble connects the parts. Nothing runs yet.
 func (s *Server) assemble() error {
 	cfg := &s.cfg
 	point := crashPoint(cfg.CrashAt)
-	s.models = &models{connect.New(connect.Options{
+	s.models = &models{metrics: s.metrics, Connector: connect.New(connect.Options{
 		Store: s.store, Vault: s.vault, Egress: s.egress, Catalogue: s.catalogue, Limits: limit.New(limit.Options{Clock: cfg.Clock}),
 		Clock: cfg.Clock, Addresses: cfg.ProviderURLs, TrustAccounts: cfg.trustAccounts(), AnthropicVersion: cfg.AnthropicVersion,
 		TutorPace: max(cfg.TutorPace, 0),
@@ -153,19 +167,25 @@ func (s *Server) assemble() error {
 	s.queue = runs.New(runs.Options{
 		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers,
 		Owner: fmt.Sprintf("%d.%s", s.store.Epoch(), cfg.IDs()), Gone: s.ownerGone,
-		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.notify.RunChanged},
+		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged},
 		Executors: map[string]runs.Executor{runs.KindAgent: turns},
 	})
+	s.door(turns, point)
+	return nil
+}
+
+// door makes what callers meet.
+func (s *Server) door(turns *engine.Engine, point func(string)) {
+	cfg := &s.cfg
 	s.ops = operation.New(operation.Options{
 		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Engine: turns, Models: s.models, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
-		Point: point,
+		Point: point, Observe: s.metrics.Operation,
 	})
 	s.signed = signed.New(signed.Options{
 		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Health: s.health, Version: s.version(),
 		MaxBody: cfg.MaxBody,
 	})
-	return nil
 }
 
 // surface builds the Space and the verbs. Adding a scheme or a verb means adding it here.

@@ -111,6 +111,7 @@ func (v *Vault) GetTx(tx store.Tx, account, name string) ([]byte, Info, error) {
 	}
 	value, err := v.ring.Load().aead.Decrypt(sealed, associated(account, info.Name))
 	if err != nil {
+		v.failed.Add(1)
 		return nil, Info{}, fmt.Errorf("open a secret: %w", ErrWrongKey)
 	}
 	return value, info, nil

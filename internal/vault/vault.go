@@ -39,6 +39,7 @@ type Vault struct {
 	clock  clock.Clock
 	ids    id.Source
 	ring   atomic.Pointer[keyring]
+	failed atomic.Int64
 }
 
 // Open loads the key from source and proves that it belongs to the database. When the source has no key and the database
@@ -55,6 +56,9 @@ func Open(ctx context.Context, st store.Store, source KeySource, c clock.Clock, 
 	v.ring.Store(ring)
 	return v, nil
 }
+
+// Failures is how often a secret could not be opened since Open, for metrics.
+func (v *Vault) Failures() int64 { return v.failed.Load() }
 
 // loadPresent reads the key that the source has.
 func (v *Vault) loadPresent(ctx context.Context) (*keyring, error) {

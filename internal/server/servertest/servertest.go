@@ -24,6 +24,8 @@ type Harness struct {
 	// URL is the server's base address and Key the owner's.
 	URL string
 	Key *principal.Key
+	// Admin is the address of the admin listener, as a URL; empty when cfg.AdminListen was.
+	Admin string
 	// Config is what the server was opened with, for a restart on the same data.
 	Config server.Config
 
@@ -35,19 +37,7 @@ type Harness struct {
 // no keys from the environment. The server stops when the test ends.
 func Start(t testing.TB, cfg server.Config) *Harness {
 	t.Helper()
-	cfg.Listen = "127.0.0.1:0"
-	if cfg.DataDir == "" {
-		cfg.DataDir = t.TempDir()
-	}
-	if cfg.TutorPace == 0 {
-		cfg.TutorPace = -1
-	}
-	if cfg.Environ == nil {
-		cfg.Environ = func(string) string { return "" }
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.NewTextHandler(output{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}
+	cfg = complete(t, cfg)
 	s, err := server.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("open server: %v", err)
@@ -56,6 +46,9 @@ func Start(t testing.TB, cfg server.Config) *Harness {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx) }()
 	h := &Harness{t: t, Config: cfg, URL: "http://" + s.Addr()}
+	if s.AdminAddr() != "" {
+		h.Admin = "http://" + s.AdminAddr()
+	}
 	stopped := false
 	h.stop = func() {
 		if stopped {
@@ -73,6 +66,23 @@ func Start(t testing.TB, cfg server.Config) *Harness {
 	}
 	h.Client = h.As(h.Key)
 	return h
+}
+
+func complete(t testing.TB, cfg server.Config) server.Config {
+	cfg.Listen = "127.0.0.1:0"
+	if cfg.DataDir == "" {
+		cfg.DataDir = t.TempDir()
+	}
+	if cfg.TutorPace == 0 {
+		cfg.TutorPace = -1
+	}
+	if cfg.Environ == nil {
+		cfg.Environ = func(string) string { return "" }
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(output{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	return cfg
 }
 
 // As is a client with another key.

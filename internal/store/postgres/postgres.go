@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/store"
@@ -43,11 +44,16 @@ type Options struct {
 	Writers int
 	// Readers is the number of reads that run at once; zero is 12.
 	Readers int
+	// Committed is told that a closure was committed and how long it took, for metrics. May be nil; it must be quick.
+	Committed func(writes int, took time.Duration)
 }
 
 func (o *Options) fill() error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Committed == nil {
+		o.Committed = func(int, time.Duration) {}
 	}
 	if o.Writers == 0 {
 		o.Writers = 8

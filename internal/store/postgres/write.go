@@ -162,6 +162,7 @@ func (s *db) commit(t *tx) error {
 	case len(t.locked) > 0:
 		text = unlock
 	}
+	start := time.Now()
 	if text != "" {
 		if _, err := t.conn.ExecContext(context.Background(), text); err != nil {
 			s.undo(t)
@@ -173,6 +174,7 @@ func (s *db) commit(t *tx) error {
 	}
 	if t.begun {
 		s.commits.Add(1)
+		s.options.Committed(1, time.Since(start))
 	}
 	s.writes.Add(1)
 	return nil

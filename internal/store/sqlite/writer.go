@@ -31,6 +31,7 @@ type writer struct {
 	stopped chan struct{}
 	// batchTime is Options.BatchTime.
 	batchTime time.Duration
+	committed func(writes int, took time.Duration)
 
 	commits atomic.Int64
 	writes  atomic.Int64
@@ -38,7 +39,7 @@ type writer struct {
 
 func startWriter(conn *sql.Conn, o *Options) *writer {
 	w := &writer{
-		conn: conn, clock: o.Clock, logger: o.Logger, batchTime: o.BatchTime, queue: newQueue(), stopped: make(chan struct{}),
+		conn: conn, clock: o.Clock, logger: o.Logger, batchTime: o.BatchTime, committed: o.Committed, queue: newQueue(), stopped: make(chan struct{}),
 	}
 	go w.loop()
 	return w
@@ -161,12 +162,14 @@ func (w *writer) turn(b *batch, r *request) {
 // commit ends the transaction durably, or turns every result of the batch into the error.
 func (w *writer) commit(b *batch) {
 	err := b.broken
+	start := time.Now()
 	if err == nil && b.kept > 0 {
 		err = w.exec("COMMIT")
 	}
 	if err == nil && b.kept > 0 {
 		w.commits.Add(1)
 		w.writes.Add(b.kept)
+		w.committed(int(b.kept), time.Since(start))
 		return
 	}
 	// Fails when SQLite has ended the transaction itself, which is what we want.

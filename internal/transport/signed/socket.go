@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coder/websocket"
 
@@ -37,6 +38,15 @@ type sockets struct {
 	open   map[*socket]struct{}
 	closed bool
 	wait   sync.WaitGroup
+	// frames counts what was sent on all of them.
+	frames atomic.Int64
+}
+
+// Stats returns how many sockets are open, and how many frames were sent on all sockets so far.
+func (s *Server) Stats() (open int, frames int64) {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	return len(s.sockets.open), s.sockets.frames.Load()
 }
 
 func (s *sockets) add(c *socket) bool {
@@ -297,5 +307,6 @@ func (c *socket) frame(ctx context.Context, f wire.Frame) error {
 func (c *socket) send(ctx context.Context, b []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	c.server.sockets.frames.Add(1)
 	return c.conn.Write(ctx, websocket.MessageText, b)
 }
