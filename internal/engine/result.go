@@ -17,7 +17,7 @@ func (t *turn) explain(c *call, err error) string {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Internal {
 		return cutUTF8(f.Message, MaxResultShown)
 	}
-	t.engine.opts.Logger.Error("call failed", "tool", c.part.Name, "run", t.run.ID, "session", t.session.ID, "error", err)
+	t.engine.opts.Logger.Error("call failed", "tool", c.part.Name, "run", t.run.ID, "session", t.run.Session, "account", t.run.Account, "agent", t.run.Agent, "error", err)
 	return "The server failed while it carried out this call."
 }
 
@@ -72,6 +72,6 @@ func (t *turn) stopped(ctx context.Context) {
 		return t.addUsage(tx)
 	})
 	if err != nil {
-		t.engine.opts.Logger.Warn("write down a stopped turn", "run", t.run.ID, "error", err)
+		t.engine.opts.Logger.WarnContext(ctx, "write down a stopped turn", "error", err)
 	}
 }

@@ -71,7 +71,7 @@ func (t *turn) markRunning(ctx context.Context) (wait func()) {
 	go func() {
 		defer close(done)
 		if err := t.lease.Start(ctx); err != nil && ctx.Err() == nil {
-			t.engine.opts.Logger.Warn("mark a run as running", "run", t.run.ID, "error", err)
+			t.engine.opts.Logger.WarnContext(ctx, "mark a run as running", "error", err)
 		}
 	}()
 	return func() {
@@ -87,7 +87,7 @@ func (t *turn) count(ctx context.Context) {
 	}
 	err := t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error { return t.addUsage(tx) })
 	if err != nil {
-		t.engine.opts.Logger.Warn("count the usage of a failed turn", "run", t.run.ID, "error", err)
+		t.engine.opts.Logger.WarnContext(ctx, "count the usage of a failed turn", "error", err)
 	}
 }
 

@@ -119,7 +119,7 @@ func (n *Notifier) publish(ctx context.Context, c sessionlog.Change) {
 		return nil
 	})
 	if err != nil {
-		n.opts.Logger.Error("read what changed", "reason", c.Reason, "agent", c.Agent, "session", c.Session, "error", err)
+		n.opts.Logger.Error("read what changed", "reason", c.Reason, "account", c.Account, "agent", c.Agent, "session", c.Session, "error", err)
 		return
 	}
 	n.send(c, hint, info)

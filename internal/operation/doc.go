@@ -171,6 +171,7 @@ func (s *Service) Operations() []Operation {
 // Do carries out one operation. Errors are *fault.Error, or internal errors whose text must not be shown. A storage that is full
 // or away makes it unavailable: the caller may try again, with its own request id when twice would be too often.
 func (s *Service) Do(ctx context.Context, caller Caller, name string, fields map[string]any) (op *Operation, r Result, err error) {
+	ctx = LogContext(ctx, caller, fields)
 	start := s.opts.Clock.Now()
 	defer func() {
 		seen := Observation{Transport: caller.Transport, Name: "unknown", Err: err, Took: s.opts.Clock.Now().Sub(start)}
@@ -185,7 +186,9 @@ func (s *Service) Do(ctx context.Context, caller Caller, name string, fields map
 	}
 	out, err := s.carryOut(ctx, &Call{Service: s, Caller: caller, op: op, fields: fields})
 	if away := unavailable(err); away != nil {
-		s.opts.Logger.Error("the storage failed", "operation", name, "request", caller.RequestID, "error", err)
+		if !errors.Is(err, runs.ErrStopping) {
+			s.opts.Logger.ErrorContext(ctx, "the storage failed", "operation", name, "error", err)
+		}
 		return op, Result{}, away
 	}
 	return op, out, err
@@ -213,6 +216,7 @@ func unavailable(err error) error {
 	}{
 		{store.ErrFull, http.StatusInsufficientStorage, "The server's disk is full: free some space there and try again"},
 		{store.ErrUnreachable, http.StatusServiceUnavailable, "The server cannot reach its database: try again soon"},
+		{runs.ErrStopping, http.StatusServiceUnavailable, "The server is stopping: try again soon"},
 		{store.ErrClosed, http.StatusServiceUnavailable, "The server is stopping: try again soon"},
 	} {
 		if errors.Is(err, e.cause) {

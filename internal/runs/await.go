@@ -8,7 +8,8 @@ import (
 )
 
 // Await returns the run once it has ended and, when a worker of this process ended it, once its end was announced. A run that
-// another process ends is found at the next sweep interval.
+// another process ends is found at the next sweep interval. When this queue has stopped and the run has not ended, the error is
+// ErrStopping: the run goes on after the next start.
 func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
 	done := make(chan Run, 1)
 	q.mu.Lock()
@@ -27,6 +28,13 @@ func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
 		select {
 		case r := <-done:
 			return r, nil
+		case <-q.halted:
+			select {
+			case r := <-done:
+				return r, nil
+			default:
+				return Run{}, ErrStopping
+			}
 		case <-q.opts.Clock.After(q.opts.Sweep):
 		case <-ctx.Done():
 			return Run{}, ctx.Err()

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/loam-agents/loam/internal/logctx"
 	"github.com/loam-agents/loam/internal/store"
 )
 
@@ -40,7 +41,7 @@ func (q *Queue) drop(lease *Lease) {
 
 func (q *Queue) execute(ctx context.Context, lease *Lease) {
 	r := lease.Run()
-	log := q.opts.Log.With("run", r.ID, "session", r.Session, "account", r.Account)
+	ctx = logging(ctx, &r)
 	outcome, err := q.runExecutor(ctx, lease)
 	if lease.ended() {
 		return
@@ -61,8 +62,16 @@ func (q *Queue) execute(ctx context.Context, lease *Lease) {
 	}
 	if e := q.release(end, lease, err, ctx.Err() != nil); e != nil {
 		// The lease is not renewed any more: it runs out, and a sweep queues the run again.
-		log.Error("release run", "error", errors.Join(err, e))
+		q.opts.Log.ErrorContext(ctx, "release run", "error", errors.Join(err, e))
 	}
+}
+
+// logging returns a context whose log lines name a run and whose it is.
+func logging(ctx context.Context, r *Run) context.Context {
+	ctx = logctx.With(ctx, logctx.Run, r.ID)
+	ctx = logctx.With(ctx, logctx.Session, r.Session)
+	ctx = logctx.With(ctx, logctx.Agent, r.Agent)
+	return logctx.With(ctx, logctx.Account, r.Account)
 }
 
 // runExecutor turns a panic of an executor into a failed run.
@@ -70,7 +79,7 @@ func (q *Queue) runExecutor(ctx context.Context, lease *Lease) (out Outcome, err
 	r := lease.Run()
 	defer func() {
 		if p := recover(); p != nil {
-			q.opts.Log.Error("executor panicked", "run", r.ID, "panic", p, "stack", string(debug.Stack()))
+			q.opts.Log.ErrorContext(ctx, "executor panicked", "panic", p, "stack", string(debug.Stack()))
 			out, err = Outcome{Status: Failed, Code: CodeExecutorError, Message: "The server failed while it worked on this run."}, nil
 		}
 	}()
@@ -103,7 +112,7 @@ func (q *Queue) release(ctx context.Context, lease *Lease, cause error, interrup
 		if interrupted {
 			return q.handBack(tx, &r)
 		}
-		q.opts.Log.Error("execution failed", "run", r.ID, "error", cause)
+		q.opts.Log.ErrorContext(ctx, "execution failed", "error", cause)
 		return q.finish(tx, &r, Outcome{Status: Failed, Code: CodeRunFailed, Message: "The server failed while it worked on this run.", Retry: true}, tx.Now())
 	})
 }

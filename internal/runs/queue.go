@@ -67,6 +67,8 @@ type Queue struct {
 	opts Options
 
 	wake chan struct{}
+	// halted is closed when Stop has waited for the work: no run of this process ends any more.
+	halted chan struct{}
 
 	// life is held by Start and Stop for as long as they take; it guards everything up to mu.
 	life           sync.Mutex
@@ -99,7 +101,7 @@ func New(opts Options) *Queue {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Queue{opts: opts, wake: make(chan struct{}, 1), held: map[*Lease]struct{}{}, waiters: map[string][]chan Run{}}
+	return &Queue{opts: opts, wake: make(chan struct{}, 1), halted: make(chan struct{}), held: map[*Lease]struct{}{}, waiters: map[string][]chan Run{}}
 }
 
 // Spec describes a run to enqueue.

@@ -69,7 +69,8 @@ func (q *Queue) due() []*Lease {
 		case ended:
 		case age >= LeaseTime-leaseMargin:
 			if lease.interrupt(ErrLeaseLost) {
-				q.opts.Log.Error("lease could not be renewed in time; stopping work", "run", lease.id)
+				run := lease.Run()
+				q.opts.Log.ErrorContext(logging(context.Background(), &run), "lease could not be renewed in time; stopping work")
 			}
 		default:
 			live = append(live, lease)

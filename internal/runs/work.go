@@ -53,6 +53,7 @@ func (q *Queue) Stop(ctx context.Context) {
 	}
 	q.interruptAll(ErrStopping)
 	<-idle
+	close(q.halted)
 	// Leases are renewed to the end, so that nobody takes over what still winds down.
 	q.stopRenewer()
 	q.renewer.Wait()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -209,6 +210,106 @@ func TestARestartFindsEverythingAndFinishesWhatWasStopped(t *testing.T) {
 			t.Errorf("after the restart the log is %+v", events)
 		}
 	})
+}
+
+func TestAStoppingServerAnswersWhoWaitsForATurn(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		cfg.DataDir = t.TempDir()
+		cfg.DrainTimeout = 1
+		h := servertest.Start(t, cfg)
+		m := servertest.Scripted(t,
+			scripted.Turn{Steps: []scripted.Step{{Text: "Half an ans"}, {Gate: "never"}}},
+			scripted.Turn{Steps: []scripted.Step{{Text: "A whole answer."}}},
+		)
+		session := h.Session(h.Agent(m))
+		message := map[string]any{
+			"sessionId": session, "clientMessageId": "once", "content": []any{map[string]any{"type": "text", "text": "question"}},
+		}
+		answered := make(chan error, 1)
+		go func() {
+			_, err := client.Call[wire.MessageSessionResponse](t.Context(), h.Client, "MessageSession", message)
+			answered <- err
+		}()
+		<-m.Reached("never")
+		h.Stop()
+		err := <-answered
+		if e := new(client.Error); !asClientError(err, &e) || e.Status != 503 || !strings.HasPrefix(e.Message, "The server is stopping") {
+			t.Errorf("the waiting message was answered with %v", err)
+		}
+		again := servertest.Start(t, cfg)
+		out := servertest.Call[wire.MessageSessionResponse](again, "MessageSession", message)
+		events := again.Events(session)
+		if len(events) != 2 || events[1].Content != "A whole answer." || out.AssistantEventID == "" {
+			t.Errorf("repeated after the restart: %+v, and the log is %+v", out, events)
+		}
+	})
+}
+
+func TestLogLinesSayWhoseWorkTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	logged := new(logLines)
+	h := servertest.Start(t, server.Config{Logger: slog.New(slog.NewJSONHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	account := h.Key.ID().String()
+	agents := servertest.Call[wire.ListAgentsResponse](h, "ListAgents", nil).Agents
+	session := h.Session(agents[0].ID)
+	h.Watch("sessions/"+session, 0)
+	if _, err := h.Send(session, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	run := servertest.Call[wire.ListRunsResponse](h, "ListRuns", map[string]any{"sessionId": session}).Runs[0].ID
+	servertest.Call[wire.RunResponse](h, "GetRun", map[string]any{"runId": run})
+	_, _ = h.Do(t.Context(), map[string]any{"_": "Invented", "sessionId": strings.Repeat("x", 300)})
+	h.Stop()
+	for _, want := range []map[string]string{
+		{"msg": "action", "name": "MessageSession", "account": account, "session": session},
+		{"msg": "action", "name": "GetRun", "account": account, "run": run},
+		{"msg": "action", "name": "Invented", "account": account, "session": ""},
+		{"msg": "[agents/ws] subscribed", "account": account, "session": session},
+		{"msg": "[agents/ws] close", "account": account},
+	} {
+		line := logged.find(want)
+		if line == nil {
+			t.Errorf("no line with %v", want)
+		} else if want["msg"] != "[agents/ws] close" && line["request"] == nil {
+			t.Errorf("line without a request id: %v", line)
+		}
+	}
+	if t.Failed() {
+		t.Log(logged.text.String())
+	}
+}
+
+// logLines collects what a server logs as JSON.
+type logLines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *logLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// find returns the first line that has all the given fields; an empty value wants the field absent.
+func (l *logLines) find(want map[string]string) map[string]any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+lines:
+	for _, text := range bytes.Split(l.text.Bytes(), []byte("\n")) {
+		var line map[string]any
+		if json.Unmarshal(text, &line) != nil {
+			continue
+		}
+		for field, value := range want {
+			if got, _ := line[field].(string); got != value {
+				continue lines
+			}
+		}
+		return line
+	}
+	return nil
 }
 
 func TestABusyAddressLeavesNothingBehind(t *testing.T) {

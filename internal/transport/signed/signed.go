@@ -26,6 +26,7 @@ import (
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/logctx"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/wire"
 )
@@ -135,50 +136,61 @@ func (s *Server) json(w http.ResponseWriter, v any) {
 // message carries out one action.
 func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 	requestID := s.opts.IDs()
-	log := s.opts.Logger.With("request", requestID)
-	body, status, err := s.act(w, r, requestID, log)
+	ctx := logctx.With(r.Context(), logctx.Request, requestID)
+	status := http.StatusOK
+	var body []byte
+	env, err := s.envelope(w, r)
+	if err == nil {
+		who := caller(env, "http", requestID)
+		ctx = operation.LogContext(ctx, who, env.Action)
+		body, err = s.act(ctx, who, env)
+	}
 	if err != nil {
-		body, status = s.failure(err, log)
+		body, status = s.failure(ctx, err)
 	}
 	allow(w, "POST, OPTIONS")
 	w.Header().Set("Content-Type", wire.MediaType)
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
-		log.Debug("write response", "error", err)
+		s.opts.Logger.DebugContext(ctx, "write response", "error", err)
 	}
 }
 
-func (s *Server) act(w http.ResponseWriter, r *http.Request, requestID string, log *slog.Logger) (body []byte, status int, err error) {
-	// A browser only sees an answer that carries the CORS headers, so that even a defect gets one.
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+// recovered turns a panic into an error: a browser only sees an answer that carries the CORS headers, so that even a defect
+// gets one.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
+// envelope reads and verifies what was sent.
+func (s *Server) envelope(w http.ResponseWriter, r *http.Request) (env *wire.Envelope, err error) {
+	defer recovered(&err)
 	// Whatever follows the first semicolon is not looked at (spec §1.2).
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if !strings.EqualFold(strings.TrimSpace(media), wire.MediaType) {
-		return nil, 0, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusUnsupportedMediaType, Message: wire.MsgContentType}
+		return nil, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusUnsupportedMediaType, Message: wire.MsgContentType}
 	}
 	raw, err := s.body(w, r)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	return s.authenticate(raw)
+}
+
+func (s *Server) act(ctx context.Context, who operation.Caller, env *wire.Envelope) (body []byte, err error) {
+	defer recovered(&err)
+	if env.Name == wire.SubscribeAction {
+		return nil, fault.Invalid(wire.MsgSubscribeOverHTTP)
 	}
 	start := s.opts.Clock.Now()
-	env, err := s.authenticate(raw)
+	op, result, err := s.opts.Operations.Do(ctx, who, env.Name, env.Action)
+	s.opts.Logger.DebugContext(ctx, "action", "name", env.Name, "duration", s.opts.Clock.Now().Sub(start), "error", err)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if env.Name == wire.SubscribeAction {
-		return nil, 0, fault.Invalid(wire.MsgSubscribeOverHTTP)
-	}
-	op, result, err := s.opts.Operations.Do(r.Context(), caller(env, "http", requestID), env.Name, env.Action)
-	log.Debug("action", "name", env.Name, "account", env.Account.String(), "duration", s.opts.Clock.Now().Sub(start), "error", err)
-	if err != nil {
-		return nil, 0, err
-	}
-	body, err = op.Encode(result)
-	return body, http.StatusOK, err
+	return op.Encode(result)
 }
 
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -262,10 +274,10 @@ func caller(env *wire.Envelope, transport, requestID string) operation.Caller {
 }
 
 // failure is the wire form of an error. What went wrong inside is logged, not told.
-func (s *Server) failure(err error, log *slog.Logger) ([]byte, int) {
+func (s *Server) failure(ctx context.Context, err error) ([]byte, int) {
 	f := fault.From(err)
 	if f.Code == fault.Internal && !errors.Is(err, context.Canceled) {
-		log.Error("action failed", "error", err)
+		s.opts.Logger.ErrorContext(ctx, "action failed", "error", err)
 	}
 	code := ""
 	if f.Code == codeProtocolTooOld {
@@ -273,7 +285,7 @@ func (s *Server) failure(err error, log *slog.Logger) ([]byte, int) {
 	}
 	body, encodeErr := wire.EncodeError(f.Message, code)
 	if encodeErr != nil {
-		log.Error("encode error", "error", encodeErr)
+		s.opts.Logger.ErrorContext(ctx, "encode error", "error", encodeErr)
 	}
 	return body, f.Status()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/logctx"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -138,7 +139,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	defer s.sockets.remove(c)
 	s.opts.Logger.Debug("[agents/ws] open")
 	c.run(ctx)
-	s.opts.Logger.Debug("[agents/ws] close", "code", int(c.code))
+	s.opts.Logger.DebugContext(logctx.With(ctx, logctx.Account, c.account), "[agents/ws] close", "code", int(c.code))
 }
 
 // upgradable tells whether a request asks for a WebSocket of the one version that there is.
@@ -204,7 +205,9 @@ func (c *socket) read(ctx context.Context) {
 			err = c.subscribe(ctx, data)
 		}
 		if err != nil {
-			c.enqueue(func(ctx context.Context) error { return c.fail(ctx, err) })
+			// The writer runs while the reader goes on.
+			account := c.account
+			c.enqueue(func(ctx context.Context) error { return c.fail(logctx.With(ctx, logctx.Account, account), err) })
 		}
 	}
 }
@@ -213,7 +216,7 @@ func (c *socket) read(ctx context.Context) {
 func (c *socket) fail(ctx context.Context, err error) error {
 	f := fault.From(err)
 	if f.Code == fault.Internal {
-		c.server.opts.Logger.Error("subscribe", "error", err)
+		c.server.opts.Logger.ErrorContext(ctx, "subscribe", "error", err)
 	}
 	frame := wire.Frame{Kind: wire.FrameError, Message: f.Message}
 	if f.Code == codeProtocolTooOld {

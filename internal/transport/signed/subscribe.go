@@ -30,13 +30,25 @@ func (c *socket) subscribe(ctx context.Context, raw []byte) error {
 		return fault.New(fault.TooLarge, "Too many subscriptions on one socket: at most %d", MaxSubscriptions)
 	}
 	who := caller(env, "websocket", c.server.opts.IDs())
+	ctx = about(ctx, who, key)
 	topic, err := c.server.opts.Operations.Topic(ctx, who, key)
 	if err != nil {
 		return err
 	}
 	c.account, c.keys[key] = account, true
-	c.enqueue(func(ctx context.Context) error { return c.begin(ctx, who, key, topic, after) })
+	c.enqueue(func(ctx context.Context) error { return c.begin(about(ctx, who, key), who, key, topic, after) })
 	return nil
+}
+
+// about names in log lines whose subscription something is, and to what.
+func about(ctx context.Context, who operation.Caller, key string) context.Context {
+	fields := map[string]any{}
+	for prefix, field := range map[string]string{wire.KeySession: "sessionId", wire.KeyAgent: "agentId", wire.KeyRun: "runId"} {
+		if id, ok := strings.CutPrefix(key, prefix); ok {
+			fields[field] = id
+		}
+	}
+	return operation.LogContext(ctx, who, fields)
 }
 
 // begin joins the topic, then sends the state and the events that the client does not have. Nothing published after the join
@@ -48,7 +60,7 @@ func (c *socket) begin(ctx context.Context, who operation.Caller, key, topic str
 		c.sub.Leave(topic)
 		return c.fail(ctx, err)
 	}
-	c.server.opts.Logger.Debug("[agents/ws] subscribed", "key", key, "account", who.Account)
+	c.server.opts.Logger.DebugContext(ctx, "[agents/ws] subscribed", "key", key)
 	first := []wire.Frame{{Kind: wire.FrameSubscribed, Key: key, AccountID: who.Account}}
 	for _, f := range append(first, snapshot...) {
 		if err := c.frame(ctx, f); err != nil {
