@@ -27,6 +27,7 @@ type commands struct {
 	Agents    agentsCommand    `cmd:"" help:"List, show, make, change and delete agents."`
 	Sessions  sessionsCommand  `cmd:"" help:"List, show and delete conversations."`
 	Providers providersCommand `cmd:"" help:"Connect model providers."`
+	Tokens    tokensCommand    `cmd:"" help:"List, make and revoke tokens of the REST API."`
 	Keys      keysCommand      `cmd:"" help:"Show, save and replace keys."`
 	Doctor    doctorCommand    `cmd:"" help:"Look for what is wrong and say how to repair it."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`

@@ -112,6 +112,15 @@ func (n *Notifier) AgentChanged(tx store.Tx, account, agentID, reason string) {
 	tx.AfterCommit(func() { n.SessionChanged(sessionlog.Change{Account: account, Agent: agentID, Reason: reason}) })
 }
 
+// KeyCredential begins the bus topic of a token, a sign-in or a linked key. No client can subscribe to it.
+const KeyCredential = "credential/"
+
+// CredentialRevoked announces, once the transaction is durable, that a credential proves nothing any more: a frame on its topic
+// ends the streams that it opened.
+func (n *Notifier) CredentialRevoked(tx store.Tx, id string) {
+	tx.AfterCommit(func() { n.opts.Bus.Publish(bus.New(KeyCredential+id, wire.Frame{Kind: wire.FrameChange})) })
+}
+
 // RunChanged is the hook of the run queue: it mirrors the run's state in its session, writes the error of a failed turn into
 // the log, and announces the run.
 func (n *Notifier) RunChanged(tx store.Tx, r *runs.Run) error {

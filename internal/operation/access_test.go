@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/loam-agents/loam/internal/model/scripted"
@@ -30,6 +31,8 @@ func build(t *testing.T, cfg server.Config) world {
 	w.attachment = servertest.Call[wire.AttachmentResponse](h, "UploadSessionAttachment", object{
 		"sessionId": w.session, "name": "a.txt", "content": []byte("bytes"),
 	}).Attachment.ID
+	must(t, h.Client, "SetSecret", object{"name": "kept", "value": []byte("v")})
+	w.token = servertest.Call[wire.CreateTokenResponse](h, "CreateToken", object{"name": "t", "scopes": []string{"read"}}).Info.ID
 	return w
 }
 
@@ -66,6 +69,12 @@ func rows(w world) map[string]struct {
 		"ListProviderModels":      {with(agent, object{"provider": "scripted"}), noAgent},
 		"DeleteModelProvider":     {object{"name": "scripted"}, "Model provider not found"},
 		"SetSecret":               {object{"name": "key", "value": []byte("v")}, ""},
+		"ListSecrets":             {nil, ""},
+		"DeleteSecret":            {object{"name": "kept"}, "Secret not found"},
+		"GetCaller":               {nil, ""},
+		"CreateToken":             {object{"name": "mine", "scopes": []string{"read"}}, ""},
+		"ListTokens":              {nil, ""},
+		"DeleteToken":             {object{"tokenId": w.token}, "Token not found"},
 		"CreateSession":           {agent, noAgent},
 		"GetSession":              {session, noSession},
 		"ListSessions":            {agent, noAgent},
@@ -76,6 +85,7 @@ func rows(w world) map[string]struct {
 		"RetrySession":            {session, noSession},
 		"GetRun":                  {run, noRun},
 		"ListRuns":                {object{"rootRunId": w.run}, noRun},
+		"FindRuns":                {object{"rootRunId": w.run}, noRun},
 		"CancelRun":               {run, noRun},
 		"ListAgentMemory":         {agent, noAgent},
 		"ReadAgentMemoryFile":     {with(agent, object{"path": "a.txt"}), noAgent},
@@ -118,9 +128,8 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 			t.Errorf("after the stranger: %d events, memory %v", len(events), memory.Entries)
 		}
 		// The same requests work for the owner; the deletions come last.
-		last := map[string]bool{"DeleteSession": true, "DeleteAgent": true, "DeleteModelProvider": true, "DeleteAgentMemoryFile": true}
 		for _, op := range operations {
-			if last[op.Name] {
+			if strings.HasPrefix(op.Name, "Delete") {
 				continue
 			}
 			_, status, message := act(t, w.h.Client, op.Name, table[op.Name].request)
@@ -128,7 +137,7 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
 			}
 		}
-		for _, name := range []string{"DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider"} {
+		for _, name := range []string{"DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken"} {
 			must(t, w.h.Client, name, table[name].request)
 		}
 	})
@@ -138,7 +147,7 @@ func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	w := build(t, server.Config{})
 	stranger := w.h.As(newKey(t, 7))
-	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none"}
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none"}
 	foreign, missing := rows(w), rows(none)
 	for name, row := range foreign {
 		if row.gone == "" {
@@ -178,7 +187,7 @@ func TestTheActionsAreThoseOfTheGoldenList(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
 	for _, op := range operation.New(operation.Options{}).Operations() {
-		fmt.Fprintf(&got, "%s %s %s %s %s\n", op.Name, op.Response, op.Access, op.Effect, op.Since)
+		fmt.Fprintf(&got, "%s %s %s %s %s %s\n", op.Name, op.Response, op.Access, op.Effect, op.Needs(), op.Since)
 	}
 	want, err := os.ReadFile("testdata/actions.golden")
 	if err != nil {

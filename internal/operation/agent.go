@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/bounded"
@@ -17,12 +18,25 @@ import (
 
 func agentOperations() []Operation {
 	return []Operation{
-		{Name: "ListAgents", Response: "ListAgentsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listAgents},
-		{Name: "CreateAgent", Response: "CreateAgentResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: createAgent},
-		{Name: "GetAgent", Response: "GetAgentResponse", Access: Read, Effect: Query, Since: "0.1", handle: getAgent},
-		{Name: "UpdateAgent", Response: "GetAgentResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: updateAgent},
-		{Name: "DeleteAgent", Response: "DeleteAgentResponse", Access: Owner, Effect: Mutation, Since: "0.1", handle: deleteAgent},
-		{Name: "ListAgentTools", Response: "ListAgentToolsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listAgentTools},
+		{Name: "ListAgents", Response: "ListAgentsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listAgents,
+			Route: &Route{Method: "GET", Path: "/agents", Summary: "List agents", Reply: wire.ListAgentsResponse{}}},
+		{Name: "CreateAgent", Response: "CreateAgentResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: createAgent,
+			Route: &Route{Method: "POST", Path: "/agents", Summary: "Make an agent", Status: http.StatusCreated,
+				Note:    "Without a list of tools the agent gets none.",
+				Request: CreateAgentFields{}, Reply: wire.CreateAgentResponse{}}},
+		{Name: "GetAgent", Response: "GetAgentResponse", Access: Read, Effect: Query, Since: "0.1", handle: getAgent,
+			Route: &Route{Method: "GET", Path: "/agents/{agentId}", Summary: "Read an agent",
+				Request: wire.AgentRequest{}, Reply: wire.GetAgentResponse{}}},
+		{Name: "UpdateAgent", Response: "GetAgentResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: updateAgent,
+			Route: &Route{Method: "PUT", Path: "/agents/{agentId}", Summary: "Replace an agent's definition",
+				Note:    "Without a list of tools the agent keeps those it has.",
+				Request: UpdateAgentFields{}, Reply: wire.GetAgentResponse{}, Tagged: true}},
+		{Name: "DeleteAgent", Response: "DeleteAgentResponse", Access: Owner, Effect: Mutation, Since: "0.1", handle: deleteAgent,
+			Route: &Route{Method: "DELETE", Path: "/agents/{agentId}", Summary: "Delete an agent with its sessions and files",
+				Request: wire.AgentRequest{}, Reply: wire.AgentRequest{}, Tagged: true}},
+		{Name: "ListAgentTools", Response: "ListAgentToolsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listAgentTools,
+			Route: &Route{Method: "GET", Path: "/agents/{agentId}/tools", Summary: "List what an agent can call",
+				Request: wire.AgentRequest{}, Reply: wire.ListAgentToolsResponse{}}},
 	}
 }
 
@@ -54,6 +68,9 @@ func createAgent(ctx context.Context, c *Call) (Result, error) {
 	def, err := agent.ParseDefinition(req.Definition)
 	if err != nil {
 		return Result{}, err
+	}
+	if def.Tools == nil && c.Caller.Routed {
+		def.Tools = &[]string{}
 	}
 	same := once{id: req.ClientRequestID, label: "Client request ID", request: map[string]any{"definition": req.Definition}}
 	return c.commit(ctx, same, func(tx store.Tx) (any, error) {
@@ -89,15 +106,17 @@ func getAgent(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	var out wire.GetAgentResponse
+	var tag string
 	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
 		if err != nil {
 			return err
 		}
+		tag = agentTag(found.agent)
 		out, err = c.agentResponse(tx, found.agent)
 		return err
 	})
-	return Result{Value: out}, err
+	return Result{Value: out, Tag: tag}, err
 }
 
 // maxV1Sessions is how many sessions a client of protocol 1 gets with an agent: it expects the list to be there.
@@ -130,15 +149,17 @@ func updateAgent(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
-		if _, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound); err != nil {
-			return nil, err
-		}
-		def, err := agent.ParseDefinition(req.Definition)
+	var tag string
+	out, err := c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.checkModel(tx, def); err != nil {
+		if err := c.unchanged(agentTag(found.agent)); err != nil {
+			return nil, err
+		}
+		def, err := c.replacement(tx, found.agent, req.Definition)
+		if err != nil {
 			return nil, err
 		}
 		a, err := agent.Update(tx, agent.UpdateParams{
@@ -148,8 +169,23 @@ func updateAgent(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		c.opts.Notify.AgentChanged(tx, a.Account, a.ID, notify.AgentUpdated)
+		tag = agentTag(a)
 		return c.agentResponse(tx, a)
 	})
+	out.Tag = tag
+	return out, err
+}
+
+// replacement reads the definition that replaces an agent's.
+func (c *Call) replacement(tx store.Tx, present agent.Agent, fields map[string]any) (wire.AgentDefinition, error) {
+	def, err := agent.ParseDefinition(fields)
+	if err != nil {
+		return def, err
+	}
+	if def.Tools == nil && c.Caller.Routed {
+		def.Tools = present.Definition.Tools
+	}
+	return def, c.checkModel(tx, def)
 }
 
 func deleteAgent(ctx context.Context, c *Call) (Result, error) {
@@ -160,6 +196,9 @@ func deleteAgent(ctx context.Context, c *Call) (Result, error) {
 	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
 		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.unchanged(agentTag(found.agent)); err != nil {
 			return nil, err
 		}
 		if _, err := c.opts.Runs.CancelAgent(tx, agentID); err != nil {

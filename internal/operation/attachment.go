@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"github.com/loam-agents/loam/internal/bounded"
@@ -12,8 +13,13 @@ import (
 
 func attachmentOperations() []Operation {
 	return []Operation{
-		{Name: "UploadSessionAttachment", Response: "UploadSessionAttachmentResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: uploadAttachment},
-		{Name: "ReadSessionAttachment", Response: "ReadSessionAttachmentResponse", Access: Read, Effect: Query, Since: "0.1", handle: readAttachment},
+		{Name: "UploadSessionAttachment", Response: "UploadSessionAttachmentResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: uploadAttachment,
+			Route: &Route{Method: "POST", Path: "/sessions/{sessionId}/attachments", Summary: "Add a file to a session", Kind: Upload,
+				Status: http.StatusCreated, Note: "The body is the file's bytes and Content-Type its media type.",
+				Request: UploadFields{}, Reply: wire.AttachmentResponse{}}},
+		{Name: "ReadSessionAttachment", Response: "ReadSessionAttachmentResponse", Access: Read, Effect: Query, Since: "0.1", handle: readAttachment,
+			Route: &Route{Method: "GET", Path: "/sessions/{sessionId}/attachments/{attachmentId}", Summary: "Download a file of a session",
+				Kind: Download, Request: wire.ReadSessionAttachmentRequest{}, Reply: File{}, present: presentFile}},
 	}
 }
 

@@ -66,6 +66,9 @@ func (c *Call) repeat(ctx context.Context, body []byte) (Result, error) {
 	if pending, ok := parsePending(body); ok {
 		return c.follow(ctx, pending)
 	}
+	if wasShownOnce(body) {
+		return Result{}, fault.New(fault.Conflict, "This was done already, and its answer held a secret that is shown once: ask anew, with another key")
+	}
 	return Result{Encoded: body}, nil
 }
 
@@ -74,7 +77,7 @@ type once struct {
 	id *string
 	// label names the id in errors.
 	label string
-	// request is what has to be the same.
+	// request is what has to be the same; all fields when nil.
 	request any
 	// session that the mutation writes to, if its writers are many or it has much to do: they take turns instead of undoing
 	// each other's work. May be empty.
@@ -157,12 +160,20 @@ func (c *Call) recordNonce(tx store.Tx, body []byte) error {
 }
 
 func (c *Call) key(o once) (idempotency.Key, []byte, error) {
+	if o.id == nil && c.Caller.IdempotencyKey != "" && !c.op.harmless {
+		o.id, o.label = &c.Caller.IdempotencyKey, "Idempotency-Key"
+	}
 	if o.id == nil {
 		return idempotency.Key{}, nil, nil
 	}
 	clientID, err := bounded.Name(*o.id, o.label)
 	if err != nil {
 		return idempotency.Key{}, nil, err
+	}
+	if o.request == nil {
+		if o.request, err = fingerprint(c.fields); err != nil {
+			return idempotency.Key{}, nil, err
+		}
 	}
 	request, err := dagcbor.Marshal(o.request)
 	return idempotency.Key{Account: c.Caller.Account, Action: c.op.Name, ClientID: clientID}, request, err

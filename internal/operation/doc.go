@@ -66,6 +66,19 @@ type Caller struct {
 	// not sign.
 	Nonce        string
 	NonceExpires int64
+	// Via is how the caller proved who it is: signature, token or cookie.
+	Via string
+	// Scopes are what the caller's credential permits; nil when it permits everything.
+	Scopes []account.Scope
+	// IdempotencyKey makes a repetition of a mutation with the same fields answer what the first one answered; may be empty.
+	IdempotencyKey string
+	// IfMatch is the header of that name: the state that a change is meant for. May be empty.
+	IfMatch string
+	// Routed says that the request came through a route: an agent's definition without a list of tools gets none, or keeps those
+	// that it has, where the wire's default grants everything (design §10.1).
+	Routed bool
+	// Async asks for the answer to a message when it is durable, instead of when its turn has ended.
+	Async bool
 }
 
 // Operation is one entry of the table.
@@ -78,6 +91,14 @@ type Operation struct {
 	Effect   Effect
 	// Since is the first version of Loam that serves it.
 	Since string
+	// Scope is what a token needs to hold; empty is account.Read for a query and account.Write for a mutation.
+	Scope account.Scope
+	// Route is how REST serves it, nil when it does not.
+	Route *Route
+	// Unrouted says why there is no route; empty when there is one.
+	Unrouted string
+	// harmless says that a repetition does no harm, so that nothing of the request is recorded for an idempotency key.
+	harmless bool
 
 	handle func(ctx context.Context, c *Call) (Result, error)
 }
@@ -86,6 +107,10 @@ type Operation struct {
 type Result struct {
 	Value   any
 	Encoded []byte
+	// Tag is the entity tag of what is answered, quoted; empty when it has none.
+	Tag string
+	// Status replaces that of the route when it is not zero.
+	Status int
 }
 
 // Models lists and checks the models of configured providers.
@@ -113,6 +138,8 @@ type Options struct {
 	IDs      id.Source
 	Logger   *slog.Logger
 	StateDir func(agentID string) string
+	// About is what callers are told of the server.
+	About wire.ServerInfo
 	// Point is called at the named points of an operation; a crash test kills the process there. May be nil.
 	Point func(name string)
 	// Observe is told of every operation that was carried out or refused. May be nil; it must be quick.
@@ -150,7 +177,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), memoryOperations(), attachmentOperations()} {
+		runOperations(), memoryOperations(), attachmentOperations(), secretOperations(), accessOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}
@@ -195,6 +222,9 @@ func (s *Service) Do(ctx context.Context, caller Caller, name string, fields map
 }
 
 func (s *Service) carryOut(ctx context.Context, c *Call) (Result, error) {
+	if err := c.op.Permits(c.Caller); err != nil {
+		return Result{}, err
+	}
 	if err := c.admit(ctx); err != nil {
 		return Result{}, err
 	}

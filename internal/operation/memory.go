@@ -5,6 +5,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/store"
@@ -13,10 +14,20 @@ import (
 
 func memoryOperations() []Operation {
 	return []Operation{
-		{Name: "ListAgentMemory", Response: "ListAgentMemoryResponse", Access: Read, Effect: Query, Since: "0.1", handle: listMemory},
-		{Name: "ReadAgentMemoryFile", Response: "ReadAgentMemoryFileResponse", Access: Read, Effect: Query, Since: "0.1", handle: readMemory},
-		{Name: "WriteAgentMemoryFile", Response: "WriteAgentMemoryFileResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: writeMemory},
-		{Name: "DeleteAgentMemoryFile", Response: "DeleteAgentMemoryFileResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: deleteMemory},
+		{Name: "ListAgentMemory", Response: "ListAgentMemoryResponse", Access: Read, Effect: Query, Since: "0.1", handle: listMemory,
+			Route: &Route{Method: "GET", Path: "/agents/{agentId}/memory", Summary: "List an agent's files",
+				Note:    "With path, only the file of that path or what lies in that folder.",
+				Request: MemoryListFields{}, Reply: wire.ListAgentMemoryResponse{}, present: presentMemory}},
+		{Name: "ReadAgentMemoryFile", Response: "ReadAgentMemoryFileResponse", Access: Read, Effect: Query, Since: "0.1", handle: readMemory,
+			Route: &Route{Method: "GET", Path: "/agents/{agentId}/memory/{path...}", Summary: "Read a file of an agent",
+				Request: wire.MemoryFileRequest{}, Reply: wire.ReadAgentMemoryFileResponse{}}},
+		{Name: "WriteAgentMemoryFile", Response: "WriteAgentMemoryFileResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: writeMemory,
+			Route: &Route{Method: "PUT", Path: "/agents/{agentId}/memory/{path...}", Summary: "Write a file of an agent",
+				Note:    "Give text as content or bytes as data.",
+				Request: MemoryFields{}, Reply: wire.WriteAgentMemoryFileResponse{}, Tagged: true, shape: shapeMemory}},
+		{Name: "DeleteAgentMemoryFile", Response: "DeleteAgentMemoryFileResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: deleteMemory,
+			Route: &Route{Method: "DELETE", Path: "/agents/{agentId}/memory/{path...}", Summary: "Delete a file or folder of an agent",
+				Request: wire.MemoryFileRequest{}, Reply: wire.DeleteAgentMemoryFileResponse{}, Tagged: true}},
 	}
 }
 
@@ -69,7 +80,7 @@ func readMemory(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	loaded, err := memory.Load(ctx, c.opts.Blobs, file)
-	return Result{Value: wire.ReadAgentMemoryFileResponse{AgentID: agentID, File: loaded}}, err
+	return Result{Value: wire.ReadAgentMemoryFileResponse{AgentID: agentID, File: loaded}, Tag: fileTag(file.Hash)}, err
 }
 
 func writeMemory(ctx context.Context, c *Call) (Result, error) {
@@ -81,25 +92,16 @@ func writeMemory(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	content, err := memory.Bytes(req.Content)
+	prepared, err := c.prepareFile(ctx, agentID, req.Content)
 	if err != nil {
 		return Result{}, err
 	}
-	// The bytes are only kept for somebody who may write them.
-	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		_, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
-		return err
-	})
-	if err != nil {
-		return Result{}, err
-	}
-	prepared, err := memory.Prepare(ctx, c.opts.Blobs, content)
-	if err != nil {
-		return Result{}, err
-	}
-	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+	out, err := c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
 		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.fileUnchanged(tx, agentID, path); err != nil {
 			return nil, err
 		}
 		entry, err := memory.Write(tx, agentID, path, prepared, clock.Millis(c.opts.Clock))
@@ -109,6 +111,39 @@ func writeMemory(ctx context.Context, c *Call) (Result, error) {
 		c.opts.Notify.AgentChanged(tx, found.agent.Account, agentID, notify.MemoryChanged)
 		return wire.WriteAgentMemoryFileResponse{AgentID: agentID, Entry: entry}, nil
 	})
+	out.Tag = fileTag(prepared.Hash)
+	return out, err
+}
+
+// prepareFile keeps the bytes of a file, only for somebody who may write them.
+func (c *Call) prepareFile(ctx context.Context, agentID string, content any) (memory.Prepared, error) {
+	raw, err := memory.Bytes(content)
+	if err != nil {
+		return memory.Prepared{}, err
+	}
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		_, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		return err
+	})
+	if err != nil {
+		return memory.Prepared{}, err
+	}
+	return memory.Prepare(ctx, c.opts.Blobs, raw)
+}
+
+// fileUnchanged is unchanged of a file; what is no file has no state that a caller could have seen.
+func (c *Call) fileUnchanged(tx store.Tx, agentID, path string) error {
+	if c.Caller.IfMatch == "" {
+		return nil
+	}
+	file, err := memory.Stat(tx, agentID, path)
+	switch fault.CodeOf(err) {
+	case "":
+		return c.unchanged(fileTag(file.Hash))
+	case fault.NotFound, fault.ValidationFailed:
+		return c.unchanged("")
+	}
+	return err
 }
 
 func deleteMemory(ctx context.Context, c *Call) (Result, error) {
@@ -119,6 +154,9 @@ func deleteMemory(ctx context.Context, c *Call) (Result, error) {
 	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
 		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.fileUnchanged(tx, agentID, path); err != nil {
 			return nil, err
 		}
 		deleted, err := memory.Delete(tx, agentID, path)

@@ -20,8 +20,14 @@ import (
 
 func messageOperations() []Operation {
 	return []Operation{
-		{Name: "MessageSession", Response: "MessageSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: messageSession},
-		{Name: "RetrySession", Response: "RetrySessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: retrySession},
+		{Name: "MessageSession", Response: "MessageSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: messageSession,
+			Route: &Route{Method: "POST", Path: "/sessions/{sessionId}/messages", Summary: "Send a message",
+				Note:    "Answers when the turn has ended; with `Prefer: respond-async`, as soon as the message is durable, with 202. A message that waits behind another turn has an empty assistantEventId: follow the stream.",
+				Request: MessageFields{}, Reply: TurnAnswer{}, present: presentTurn}},
+		{Name: "RetrySession", Response: "RetrySessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: retrySession,
+			Route: &Route{Method: "POST", Path: "/sessions/{sessionId}/retry", Summary: "Run a failed turn again",
+				Note:    "Answers when the turn has ended; with `Prefer: respond-async` at once, with 202.",
+				Request: wire.SessionRequest{}, Reply: TurnAnswer{}, present: presentTurn}},
 	}
 }
 
@@ -169,8 +175,8 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 		if err != nil {
 			return pending{}, err
 		}
-		input := engine.Input{Kind: "message", LastSeq: events[len(events)-1].Seq}
-		return c.enqueueTurn(tx, &s, found, runTitle(m.texts[0].Text), input)
+		last := events[len(events)-1].Seq
+		return c.enqueueTurn(tx, &s, found, runTitle(m.texts[0].Text), last, engine.Input{Kind: "message", LastSeq: last})
 	})
 }
 
@@ -242,11 +248,11 @@ func retrySession(ctx context.Context, c *Call) (Result, error) {
 		if !ok || latest.Status != runs.Failed {
 			return pending{}, fault.Invalid("Nothing to retry: the latest run did not fail")
 		}
-		return c.enqueueTurn(tx, &s, found, latest.Title, engine.Input{Kind: "session-retry", RetryOf: latest.ID})
+		return c.enqueueTurn(tx, &s, found, latest.Title, s.LastSeq, engine.Input{Kind: "session-retry", RetryOf: latest.ID})
 	})
 }
 
-func (c *Call) enqueueTurn(tx store.Tx, s *sessionlog.Session, found access, title string, input engine.Input) (pending, error) {
+func (c *Call) enqueueTurn(tx store.Tx, s *sessionlog.Session, found access, title string, seq int64, input engine.Input) (pending, error) {
 	body, err := json.Marshal(input)
 	if err != nil {
 		return pending{}, fmt.Errorf("encode run input: %w", err)
@@ -259,7 +265,7 @@ func (c *Call) enqueueTurn(tx store.Tx, s *sessionlog.Session, found access, tit
 		return pending{}, err
 	}
 	busy, err := runs.SessionBusy(tx, s.ID, run.ID)
-	return pending{Session: s.ID, Run: run.ID, Response: c.op.Response, Wait: !busy}, err
+	return pending{Session: s.ID, Run: run.ID, Response: c.op.Response, Wait: !busy, Seq: seq}, err
 }
 
 // pending stands for the answer of a turn in the records of repetitions: whoever repeats the request waits for the same run.
@@ -270,15 +276,32 @@ type pending struct {
 	// Wait says that the answer comes when the turn ends; otherwise the turn queues behind another and is followed on the
 	// stream.
 	Wait bool `json:"wait"`
+	// Seq is that of the last event before the turn.
+	Seq int64 `json:"seq"`
 }
 
 const pendingName = "loam.pendingTurn"
 
 func encodeRecord(response string, value any) ([]byte, error) {
-	if _, ok := value.(pending); ok {
+	switch value.(type) {
+	case pending:
 		response = pendingName
+	case shownOnce:
+		return wire.EncodeResponse(shownOnceName, struct{}{})
 	}
 	return wire.EncodeResponse(response, value)
+}
+
+// shownOnce is an answer with a secret, of which no record may hold a copy.
+type shownOnce interface{ shownOnce() }
+
+const shownOnceName = "loam.shownOnce"
+
+func wasShownOnce(body []byte) bool {
+	var p struct {
+		Name string `json:"_"`
+	}
+	return dagcbor.Unmarshal(body, &p) == nil && p.Name == shownOnceName
 }
 
 func parsePending(body []byte) (pending, bool) {
@@ -306,6 +329,9 @@ func (c *Call) startTurn(ctx context.Context, o once, fn func(tx store.Tx) (pend
 }
 
 func (c *Call) follow(ctx context.Context, p pending) (Result, error) {
+	if c.Caller.Async {
+		return Result{Value: p}, nil
+	}
 	answer := wire.MessageSessionResponse{SessionID: p.Session}
 	if !p.Wait {
 		return Result{Value: answer}, nil

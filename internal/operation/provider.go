@@ -3,22 +3,30 @@ package operation
 import (
 	"context"
 
+	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/provider"
 	"github.com/loam-agents/loam/internal/store"
-	"github.com/loam-agents/loam/internal/vault"
 	"github.com/loam-agents/loam/wire"
 )
 
 func providerOperations() []Operation {
 	return []Operation{
-		{Name: "SetModelProvider", Response: "SetModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: setProvider},
-		{Name: "ListModelProviders", Response: "ListModelProvidersResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviders},
-		{Name: "ListProviderModels", Response: "ListProviderModelsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviderModels},
-		{Name: "DeleteModelProvider", Response: "DeleteModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: deleteProvider},
-		{Name: "SetSecret", Response: "SetSecretResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: setSecret},
+		{Name: "SetModelProvider", Response: "SetModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", Scope: account.Admin, handle: setProvider,
+			Route: &Route{Method: "PUT", Path: "/providers/{name}", Summary: "Connect a model provider",
+				Request: ProviderFields{}, Reply: wire.ProviderResponse{}}},
+		{Name: "ListModelProviders", Response: "ListModelProvidersResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviders,
+			Route: &Route{Method: "GET", Path: "/providers", Summary: "List model providers",
+				Request: wire.ListModelProvidersRequest{}, Reply: wire.ListModelProvidersResponse{}}},
+		{Name: "ListProviderModels", Response: "ListProviderModelsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviderModels,
+			Route: &Route{Method: "GET", Path: "/providers/{provider}/models", Summary: "Ask a provider for its models",
+				Note:    "An answer proves that the provider can be reached with its key; its error is told as provider_error.",
+				Request: wire.ListProviderModelsRequest{}, Reply: wire.ListProviderModelsResponse{}}},
+		{Name: "DeleteModelProvider", Response: "DeleteModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", Scope: account.Admin, handle: deleteProvider,
+			Route: &Route{Method: "DELETE", Path: "/providers/{name}", Summary: "Forget a model provider",
+				Request: wire.NameRequest{}, Reply: wire.NameResponse{}}},
 	}
 }
 
@@ -126,21 +134,4 @@ func deleteProvider(ctx context.Context, c *Call) (Result, error) {
 		}
 		return wire.NameResponse{Name: name}, nil
 	})
-}
-
-func setSecret(ctx context.Context, c *Call) (Result, error) {
-	var req wire.SetSecretRequest
-	if err := c.bind(&req); err != nil {
-		return Result{}, err
-	}
-	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
-		info, err := c.opts.Vault.Set(tx, c.Caller.Account, req.Name, req.Value, req.Metadata)
-		return wire.SecretResponse{Secret: secretInfo(info)}, err
-	})
-}
-
-func secretInfo(i vault.Info) wire.SecretInfo {
-	return wire.SecretInfo{
-		ID: i.ID, Name: i.Name, Metadata: i.Metadata, HasValue: true, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
-	}
 }

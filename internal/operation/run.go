@@ -12,9 +12,17 @@ import (
 
 func runOperations() []Operation {
 	return []Operation{
-		{Name: "GetRun", Response: "GetRunResponse", Access: Read, Effect: Query, Since: "0.1", handle: getRun},
-		{Name: "ListRuns", Response: "ListRunsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listRuns},
-		{Name: "CancelRun", Response: "CancelRunResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: cancelRun},
+		{Name: "GetRun", Response: "GetRunResponse", Access: Read, Effect: Query, Since: "0.1", handle: getRun,
+			Route: &Route{Method: "GET", Path: "/runs/{runId}", Summary: "Read a run", Request: wire.RunRequest{}, Reply: wire.RunResponse{}}},
+		{Name: "ListRuns", Response: "ListRunsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listRuns,
+			Unrouted: "FindRuns does the same with pages and without a filter"},
+		{Name: "CancelRun", Response: "CancelRunResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: cancelRun,
+			Route: &Route{Method: "POST", Path: "/runs/{runId}/cancel", Summary: "Cancel a run and what it started",
+				Request: wire.RunRequest{}, Reply: wire.CancelRunResponse{}}},
+		{Name: "FindRuns", Response: "FindRunsResponse", Access: Read, Effect: Query, Since: "0.2", handle: findRuns,
+			Route: &Route{Method: "GET", Path: "/runs", Summary: "List runs, newest first",
+				Note:    "Runs that fit every filter; those of a tree (rootRunId) come oldest first.",
+				Request: wire.FindRunsRequest{}, Reply: wire.FindRunsResponse{}}},
 	}
 }
 

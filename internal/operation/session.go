@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/bounded"
@@ -17,12 +18,26 @@ import (
 
 func sessionOperations() []Operation {
 	return []Operation{
-		{Name: "CreateSession", Response: "CreateSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: createSession},
-		{Name: "GetSession", Response: "GetSessionResponse", Access: Read, Effect: Query, Since: "0.1", handle: getSession},
-		{Name: "ListSessions", Response: "ListSessionsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listSessions},
-		{Name: "UpdateSession", Response: "UpdateSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: updateSession},
-		{Name: "DeleteSession", Response: "DeleteSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: deleteSession},
-		{Name: "StopSession", Response: "StopSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: stopSession},
+		{Name: "CreateSession", Response: "CreateSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: createSession,
+			Route: &Route{Method: "POST", Path: "/agents/{agentId}/sessions", Summary: "Open a session with an agent", Status: http.StatusCreated,
+				Request: wire.CreateSessionRequest{}, Reply: wire.CreateSessionResponse{}}},
+		{Name: "GetSession", Response: "GetSessionResponse", Access: Read, Effect: Query, Since: "0.1", handle: getSession,
+			Route: &Route{Method: "GET", Path: "/sessions/{sessionId}", Summary: "Read a session with its events",
+				Note:    "All events after afterSeq; or, with beforeSeq or limit, the newest ones before beforeSeq.",
+				Request: wire.GetSessionRequest{}, Reply: wire.GetSessionResponse{}}},
+		{Name: "ListSessions", Response: "ListSessionsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listSessions,
+			Route: &Route{Method: "GET", Path: "/sessions", Summary: "List sessions, newest update first",
+				Request: SessionsFields{}, Reply: SessionsPage{}, shape: shapeSessions, present: presentSessions}},
+		{Name: "UpdateSession", Response: "UpdateSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: updateSession,
+			Route: &Route{Method: "PATCH", Path: "/sessions/{sessionId}", Summary: "Change a session's title or model",
+				Note:    "A modelOverride of null goes back to the agent's model.",
+				Request: UpdateSessionFields{}, Reply: wire.SessionResponse{}, Tagged: true}},
+		{Name: "DeleteSession", Response: "DeleteSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: deleteSession,
+			Route: &Route{Method: "DELETE", Path: "/sessions/{sessionId}", Summary: "Delete a session",
+				Request: wire.SessionRequest{}, Reply: wire.DeleteSessionResponse{}, Tagged: true}},
+		{Name: "StopSession", Response: "StopSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: stopSession,
+			Route: &Route{Method: "POST", Path: "/sessions/{sessionId}/stop", Summary: "Stop what a session does",
+				Request: wire.SessionRequest{}, Reply: wire.StopSessionResponse{}}},
 	}
 }
 
@@ -103,9 +118,13 @@ func getSession(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	var out wire.GetSessionResponse
+	var tag string
 	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		s, found, err := c.onSession(tx, sessionID)
 		if err != nil {
+			return err
+		}
+		if tag, err = sessionTag(&s); err != nil {
 			return err
 		}
 		out = wire.GetSessionResponse{Session: s.Info()}
@@ -118,7 +137,7 @@ func getSession(ctx context.Context, c *Call) (Result, error) {
 		out.ContextWindow, err = c.window(tx, found.agent, &s)
 		return err
 	})
-	return Result{Value: out}, err
+	return Result{Value: out, Tag: tag}, err
 }
 
 // AfterSeq checks the cursor of a replay: a non-negative integer, zero when absent.
@@ -269,52 +288,12 @@ func (c *Call) agentsOf(tx store.Tx, page []sessionlog.Session) ([]wire.AgentInf
 	return out, nil
 }
 
-func updateSession(ctx context.Context, c *Call) (Result, error) {
-	var req wire.UpdateSessionRequest
-	if err := c.bind(&req); err != nil {
-		return Result{}, err
-	}
-	sessionID, err := bounded.Name(req.SessionID, "Session ID")
+func (c *Call) sessionUnchanged(s *sessionlog.Session) error {
+	tag, err := sessionTag(s)
 	if err != nil {
-		return Result{}, err
+		return err
 	}
-	_, changesModel := c.fields["modelOverride"]
-	if req.Title == nil && !changesModel {
-		return Result{}, fault.Invalid("Nothing to update: provide a title or a model override")
-	}
-	title, err := optionalTitle(req.Title)
-	if err != nil {
-		return Result{}, err
-	}
-	var override *wire.ModelOverride
-	if changesModel && len(req.ModelOverride) > 0 {
-		if json.Unmarshal(req.ModelOverride, &override) != nil {
-			return Result{}, fault.Invalid("modelOverride must be an object or null")
-		}
-	}
-	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
-		_, found, err := c.onSession(tx, sessionID)
-		if err != nil {
-			return nil, err
-		}
-		if title != "" {
-			if _, err := c.opts.Log.SetTitle(tx, sessionID, title, sessionlog.TitleUser); err != nil {
-				return nil, err
-			}
-		}
-		if changesModel {
-			if override != nil {
-				if err := c.checkOverride(tx, found.agent.Account, override); err != nil {
-					return nil, err
-				}
-			}
-			if err := c.opts.Log.SetModelOverride(tx, sessionID, override); err != nil {
-				return nil, err
-			}
-		}
-		s, err := sessionlog.Get(tx, sessionID)
-		return wire.SessionResponse{Session: s.Info()}, err
-	})
+	return c.unchanged(tag)
 }
 
 func (c *Call) sessionID() (string, error) {
@@ -333,6 +312,9 @@ func deleteSession(ctx context.Context, c *Call) (Result, error) {
 	return c.commit(ctx, once{session: sessionID}, func(tx store.Tx) (any, error) {
 		s, _, err := c.onSession(tx, sessionID)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.sessionUnchanged(&s); err != nil {
 			return nil, err
 		}
 		if _, err := c.opts.Runs.CancelSession(tx, sessionID); err != nil {

@@ -15,10 +15,16 @@ import (
 // maxTree bounds the runs that a subscription to a tree sends at first.
 const maxTree = 1000
 
+// watching is to read.
+var watching = Operation{Name: wire.SubscribeAction, Effect: Query}
+
 // Topic decides whether the caller may watch a subscription key, and returns the bus topic that carries its frames. The tree
 // of a run that is no root is published under its root.
 func (s *Service) Topic(ctx context.Context, caller Caller, key string) (topic string, err error) {
 	c := &Call{Service: s, Caller: caller}
+	if err := watching.Permits(caller); err != nil {
+		return "", err
+	}
 	if err := c.admit(ctx); err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -54,6 +55,8 @@ type Config struct {
 	DrainTimeout time.Duration
 	// Environ is asked for provider keys at the first start; os.Getenv when nil.
 	Environ func(string) string
+	// Page answers what no transport does: the console. What nobody knows is "Not Found" when it is nil.
+	Page http.Handler
 	// HMServerURL and IPFSServerURL are told to clients in /api/health; empty until a hypermedia server is configured.
 	HMServerURL, IPFSServerURL string
 	// Logger receives everything; discarded when nil.

@@ -53,7 +53,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		return errors.Join(err, s.Close())
 	}
 	s.http = &http.Server{
-		Handler: s.metrics.HTTP(s.signed), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s.metrics.HTTP(s.handler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	stopAdmin := s.serveAdmin()
@@ -84,6 +84,7 @@ func (s *Server) drain(ctx context.Context) {
 	s.cfg.Logger.Info("stopping: waiting for turns in progress", "turns", s.queue.Executing(), "timeout", s.cfg.DrainTimeout)
 	sockets, cancel := context.WithTimeout(ctx, stopTimeout)
 	s.signed.Close(sockets)
+	s.rest.Close(sockets)
 	cancel()
 	turns, cancel := context.WithTimeout(ctx, s.cfg.DrainTimeout)
 	s.queue.Stop(turns)

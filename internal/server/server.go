@@ -17,6 +17,7 @@ import (
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/blobstore"
+	"github.com/loam-agents/loam/internal/buildinfo"
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/egress"
 	"github.com/loam-agents/loam/internal/engine"
@@ -36,6 +37,8 @@ import (
 	"github.com/loam-agents/loam/internal/store/postgres"
 	"github.com/loam-agents/loam/internal/store/sqlite"
 	"github.com/loam-agents/loam/internal/tooldoc"
+	"github.com/loam-agents/loam/internal/transport/inbound"
+	"github.com/loam-agents/loam/internal/transport/rest"
 	"github.com/loam-agents/loam/internal/transport/signed"
 	"github.com/loam-agents/loam/internal/vault"
 	"github.com/loam-agents/loam/internal/verbs"
@@ -61,6 +64,7 @@ type Server struct {
 	models    *models
 	ops       *operation.Service
 	signed    *signed.Server
+	rest      *rest.Server
 	http      *http.Server
 	listener  net.Listener
 
@@ -180,11 +184,17 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	s.ops = operation.New(operation.Options{
 		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Engine: turns, Models: s.models, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
-		Point: point, Observe: s.metrics.Operation,
+		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
+			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,
+		},
+	})
+	limits := inbound.Limits{MaxBody: cfg.MaxBody}
+	s.rest = rest.New(rest.Options{
+		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Limits: limits,
 	})
 	s.signed = signed.New(signed.Options{
 		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Health: s.health, Version: s.version(),
-		MaxBody: cfg.MaxBody,
+		Limits: limits,
 	})
 }
 

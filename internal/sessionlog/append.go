@@ -198,3 +198,22 @@ func Replay(tx store.Tx, sessionID string) ([]Stored, error) {
 	}
 	return out, rows.Err()
 }
+
+// MessageText is what a message of a session says; empty when there is no such message. Messages near the end of the log are
+// found first.
+func MessageText(tx store.Tx, sessionID, eventID string) (string, error) {
+	var payload string
+	err := tx.QueryRow(`SELECT payload FROM session_events WHERE session_id = ? AND id = ? ORDER BY seq DESC LIMIT 1`,
+		sessionID, eventID).Scan(&payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read message: %w", err)
+	}
+	var message wire.MessageEvent
+	if err := json.Unmarshal([]byte(payload), &message); err != nil {
+		return "", fmt.Errorf("session %s: decode message: %w", sessionID, err)
+	}
+	return message.Content, nil
+}

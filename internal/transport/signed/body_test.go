@@ -13,6 +13,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/transport/inbound"
 	"github.com/loam-agents/loam/internal/transport/signed"
 	"github.com/loam-agents/loam/wire"
 )
@@ -20,7 +21,7 @@ import (
 // bodies serves actions whose bodies may take no longer than limit. None of them reaches an operation.
 func bodies(t *testing.T, limit time.Duration) net.Conn {
 	t.Helper()
-	s := httptest.NewServer(signed.New(signed.Options{Clock: clock.System{}, IDs: id.NewSource(clock.System{}, nil), BodyTime: limit}))
+	s := httptest.NewServer(signed.New(signed.Options{Clock: clock.System{}, IDs: id.NewSource(clock.System{}, nil), Limits: inbound.Limits{BodyTime: limit}}))
 	t.Cleanup(s.Close)
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"path"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/loam-agents/loam/internal/bus"
@@ -28,16 +28,9 @@ import (
 	"github.com/loam-agents/loam/internal/id"
 	"github.com/loam-agents/loam/internal/logctx"
 	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/internal/transport/inbound"
+	"github.com/loam-agents/loam/internal/transport/live"
 	"github.com/loam-agents/loam/wire"
-)
-
-// Limits of the body of an action.
-const (
-	// DefaultMaxBody bounds it in bytes (design §10.10).
-	DefaultMaxBody = 32 << 20
-	// DefaultBodyTime is how long it may take besides a second for every minBodyRate bytes that have arrived.
-	DefaultBodyTime = 30 * time.Second
-	minBodyRate     = 32 << 10
 )
 
 // Options configure a Server.
@@ -51,10 +44,8 @@ type Options struct {
 	Health func() map[string]any
 	// Version is what /api/version answers.
 	Version map[string]any
-	// MaxBody bounds a request's body in bytes; DefaultMaxBody when zero.
-	MaxBody int64
-	// BodyTime bounds the wait for a request's body; DefaultBodyTime when zero.
-	BodyTime time.Duration
+	// Limits bound the bodies of requests.
+	inbound.Limits
 	// MinProtocol is the oldest version that is admitted; wire.MinClientProtocol when zero.
 	MinProtocol int
 }
@@ -63,17 +54,14 @@ type Options struct {
 type Server struct {
 	opts    Options
 	mux     *http.ServeMux
-	sockets sockets
+	sockets live.Group
+	// frames counts what was sent on all sockets.
+	frames atomic.Int64
 }
 
 // New returns the handler.
 func New(opts Options) *Server {
-	if opts.MaxBody <= 0 {
-		opts.MaxBody = DefaultMaxBody
-	}
-	if opts.BodyTime <= 0 {
-		opts.BodyTime = DefaultBodyTime
-	}
+	opts.Limits = opts.Complete()
 	if opts.MinProtocol <= 0 {
 		opts.MinProtocol = wire.MinClientProtocol
 	}
@@ -81,15 +69,34 @@ func New(opts Options) *Server {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{opts: opts, mux: http.NewServeMux()}
-	for _, prefix := range []string{"", wire.PathPrefix} {
+	for _, prefix := range prefixes {
 		s.mux.HandleFunc("POST "+prefix+wire.MessagePath, s.message)
 		s.mux.HandleFunc("OPTIONS "+prefix+wire.MessagePath, s.preflight)
-		s.mux.HandleFunc("GET "+prefix+"/api/health", s.health)
-		s.mux.HandleFunc("GET "+prefix+"/api/version", s.version)
+		s.mux.HandleFunc("GET "+prefix+healthPath, s.health)
+		s.mux.HandleFunc("GET "+prefix+versionPath, s.version)
 	}
 	s.mux.HandleFunc("GET "+wire.SocketPath, s.socket)
 	s.mux.HandleFunc("/", notFound)
 	return s
+}
+
+// The protocol's paths exist with and without the prefix of the servers that it was made for.
+var prefixes = []string{"", wire.PathPrefix}
+
+const (
+	healthPath  = "/api/health"
+	versionPath = "/api/version"
+)
+
+// Serves tells whether a path belongs to this transport.
+func Serves(path string) bool {
+	for _, prefix := range prefixes {
+		switch path {
+		case prefix + wire.MessagePath, prefix + healthPath, prefix + versionPath:
+			return true
+		}
+	}
+	return path == wire.SocketPath
 }
 
 // ServeHTTP implements http.Handler.
@@ -172,7 +179,7 @@ func (s *Server) envelope(w http.ResponseWriter, r *http.Request) (env *wire.Env
 	if !strings.EqualFold(strings.TrimSpace(media), wire.MediaType) {
 		return nil, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusUnsupportedMediaType, Message: wire.MsgContentType}
 	}
-	raw, err := s.body(w, r)
+	raw, err := s.opts.Read(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -191,45 +198,6 @@ func (s *Server) act(ctx context.Context, who operation.Caller, env *wire.Envelo
 		return nil, err
 	}
 	return op.Encode(result)
-}
-
-func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > s.opts.MaxBody {
-		return nil, s.tooLarge()
-	}
-	body := paced{body: r.Body, conn: http.NewResponseController(w), end: time.Now().Add(s.opts.BodyTime)}
-	raw, err := io.ReadAll(io.LimitReader(&body, s.opts.MaxBody+1))
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusRequestTimeout, Message: "The request arrived too slowly"}
-	case err != nil:
-		return nil, fault.Invalid("The request could not be read to its end")
-	case int64(len(raw)) > s.opts.MaxBody:
-		return nil, s.tooLarge()
-	}
-	// The wait for the answer has no deadline; it ends when the client goes away.
-	_ = body.conn.SetReadDeadline(time.Time{})
-	return raw, nil
-}
-
-// paced is a body that has to keep coming, so that nobody holds a connection and its memory by sending a byte now and then.
-type paced struct {
-	body io.Reader
-	conn *http.ResponseController
-	end  time.Time
-}
-
-// Read implements io.Reader.
-func (p *paced) Read(b []byte) (int, error) {
-	// A connection without deadlines is one of a test.
-	_ = p.conn.SetReadDeadline(p.end)
-	n, err := p.body.Read(b)
-	p.end = p.end.Add(time.Duration(n) * time.Second / minBodyRate)
-	return n, err
-}
-
-func (s *Server) tooLarge() error {
-	return fault.New(fault.TooLarge, "Request is too large: at most %d bytes", s.opts.MaxBody).With("limit", s.opts.MaxBody)
 }
 
 // authenticate verifies an envelope and that its signer may act for its account.
@@ -268,7 +236,7 @@ func authFault(err error) error {
 
 func caller(env *wire.Envelope, transport, requestID string) operation.Caller {
 	return operation.Caller{
-		Account: env.Account.String(), Signer: env.Signer.String(), Protocol: env.Protocol, Transport: transport, RequestID: requestID,
+		Account: env.Account.String(), Signer: env.Signer.String(), Protocol: env.Protocol, Transport: transport, Via: "signature", RequestID: requestID,
 		Nonce: hex.EncodeToString(env.Digest[:]), NonceExpires: env.TS + wire.ClockWindow.Milliseconds(),
 	}
 }
@@ -291,7 +259,7 @@ func (s *Server) failure(ctx context.Context, err error) ([]byte, int) {
 }
 
 // Close tells every socket that the server is going away and waits until they have ended or ctx does.
-func (s *Server) Close(ctx context.Context) { s.sockets.closeAll(ctx) }
+func (s *Server) Close(ctx context.Context) { s.sockets.Close(ctx) }
 
 // writeTimeout bounds one frame to one client.
 const writeTimeout = 30 * time.Second

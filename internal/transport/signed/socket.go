@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/coder/websocket"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/logctx"
+	"github.com/loam-agents/loam/internal/transport/live"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -33,67 +33,14 @@ const (
 	CloseTooSlow = websocket.StatusCode(4008)
 )
 
-// sockets are the open connections, so that a stopping server can end them.
-type sockets struct {
-	mu     sync.Mutex
-	open   map[*socket]struct{}
-	closed bool
-	wait   sync.WaitGroup
-	// frames counts what was sent on all of them.
-	frames atomic.Int64
-}
-
 // Stats returns how many sockets are open, and how many frames were sent on all sockets so far.
-func (s *Server) Stats() (open int, frames int64) {
-	s.sockets.mu.Lock()
-	defer s.sockets.mu.Unlock()
-	return len(s.sockets.open), s.sockets.frames.Load()
-}
-
-func (s *sockets) add(c *socket) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	if s.open == nil {
-		s.open = map[*socket]struct{}{}
-	}
-	s.open[c] = struct{}{}
-	s.wait.Add(1)
-	return true
-}
-
-func (s *sockets) remove(c *socket) {
-	s.mu.Lock()
-	delete(s.open, c)
-	s.mu.Unlock()
-	s.wait.Done()
-}
-
-func (s *sockets) closeAll(ctx context.Context) {
-	s.mu.Lock()
-	s.closed = true
-	for c := range s.open {
-		c.end(websocket.StatusGoingAway, wire.MsgShuttingDown)
-	}
-	s.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		s.wait.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-}
+func (s *Server) Stats() (open int, frames int64) { return s.sockets.Len(), s.frames.Load() }
 
 // socket is one connection. One goroutine reads subscriptions, one writes frames; both end with stop.
 type socket struct {
 	server *Server
 	conn   *websocket.Conn
-	sub    *bus.Subscription
+	feed   *live.Feed
 
 	// stop is closed when the connection is to end, with code and reason.
 	stop    chan struct{}
@@ -107,8 +54,6 @@ type socket struct {
 	// account and keys belong to the reader.
 	account string
 	keys    map[string]bool
-	// sent is the last seq of each session topic that the writer has sent.
-	sent map[string]int64
 }
 
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
@@ -128,15 +73,17 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	c := &socket{
-		server: s, conn: conn, sub: s.opts.Bus.Subscribe(), stop: make(chan struct{}), jobs: make(chan job, maxJobs),
-		keys: map[string]bool{}, sent: map[string]int64{}, code: websocket.StatusNormalClosure,
+		server: s, conn: conn, stop: make(chan struct{}), jobs: make(chan job, maxJobs),
+		keys: map[string]bool{}, code: websocket.StatusNormalClosure,
 	}
-	defer c.sub.Close()
-	if !s.sockets.add(c) {
+	c.feed = live.NewFeed(s.opts.Operations, s.opts.Bus, c)
+	defer c.feed.Close()
+	leave, ok := s.sockets.Add(func() { c.end(websocket.StatusGoingAway, wire.MsgShuttingDown) })
+	if !ok {
 		_ = conn.Close(websocket.StatusGoingAway, wire.MsgShuttingDown)
 		return
 	}
-	defer s.sockets.remove(c)
+	defer leave()
 	s.opts.Logger.Debug("[agents/ws] open")
 	c.run(ctx)
 	s.opts.Logger.DebugContext(logctx.With(ctx, logctx.Account, c.account), "[agents/ws] close", "code", int(c.code))
@@ -222,7 +169,7 @@ func (c *socket) fail(ctx context.Context, err error) error {
 	if f.Code == codeProtocolTooOld {
 		frame.Code = wire.CodeProtocolTooOld
 	}
-	return c.frame(ctx, frame)
+	return c.Frame(ctx, &frame)
 }
 
 // job is something that the writer sends.
@@ -239,7 +186,7 @@ func (c *socket) enqueue(j job) {
 // write sends until the connection ends. It alone decides the order of frames: a subscription joins its topic inside its own
 // job, so whatever is published afterwards is sent after the replay.
 func (c *socket) write(ctx context.Context) {
-	err := c.frame(ctx, wire.Frame{Kind: wire.FrameConnected, ConnectedAt: clock.Millis(c.server.opts.Clock)})
+	err := c.Frame(ctx, &wire.Frame{Kind: wire.FrameConnected, ConnectedAt: clock.Millis(c.server.opts.Clock)})
 	for err == nil {
 		select {
 		case <-c.stop:
@@ -249,11 +196,8 @@ func (c *socket) write(ctx context.Context) {
 		select {
 		case j := <-c.jobs:
 			err = j(ctx)
-		case <-c.sub.Ready():
-			var batch []*bus.Message
-			if batch, err = c.sub.Take(); err == nil {
-				err = c.writeLive(ctx, batch)
-			}
+		case <-c.feed.Ready():
+			err = c.feed.Flush(ctx)
 		case <-c.stop:
 			return
 		}
@@ -263,44 +207,12 @@ func (c *socket) write(ctx context.Context) {
 	}
 }
 
-// writeLive sends published frames. Durable events that a replay has already sent are left out, and so are the partials
-// before them, which would show their text once more. Transactions may announce themselves in another order than they
-// committed in: where a seq is missing, the log is read.
-func (c *socket) writeLive(ctx context.Context, batch []*bus.Message) error {
-	for i, m := range batch {
-		var err error
-		switch ev := m.Frame.Event; {
-		case ev == nil:
-			if m.Partial() && c.overtaken(m.Topic, batch[i+1:]) {
-				continue
-			}
-			err = c.send(ctx, m.JSON())
-		case ev.Seq <= c.sent[m.Topic]:
-		case ev.Seq > c.sent[m.Topic]+1:
-			err = c.writeEvents(ctx, ev.SessionID, c.sent[m.Topic])
-		default:
-			c.sent[m.Topic] = ev.Seq
-			err = c.send(ctx, m.JSON())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// Message implements live.Sink. Its text is encoded once for all sockets.
+func (c *socket) Message(ctx context.Context, m *bus.Message) error { return c.send(ctx, m.JSON()) }
 
-// overtaken tells whether the next durable event of a topic was already sent.
-func (c *socket) overtaken(topic string, rest []*bus.Message) bool {
-	for _, m := range rest {
-		if m.Topic == topic && m.Frame.Event != nil {
-			return m.Frame.Event.Seq <= c.sent[topic]
-		}
-	}
-	return false
-}
-
-func (c *socket) frame(ctx context.Context, f wire.Frame) error {
-	b, err := json.Marshal(&f)
+// Frame implements live.Sink.
+func (c *socket) Frame(ctx context.Context, f *wire.Frame) error {
+	b, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
@@ -310,6 +222,6 @@ func (c *socket) frame(ctx context.Context, f wire.Frame) error {
 func (c *socket) send(ctx context.Context, b []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	c.server.sockets.frames.Add(1)
+	c.server.frames.Add(1)
 	return c.conn.Write(ctx, websocket.MessageText, b)
 }

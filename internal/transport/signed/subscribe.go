@@ -54,30 +54,18 @@ func about(ctx context.Context, who operation.Caller, key string) context.Contex
 // begin joins the topic, then sends the state and the events that the client does not have. Nothing published after the join
 // is lost, and nothing that the replay sent is sent again.
 func (c *socket) begin(ctx context.Context, who operation.Caller, key, topic string, after int64) error {
-	c.sub.Join(topic)
-	snapshot, err := c.server.opts.Operations.Snapshot(ctx, who, key)
+	snapshot, err := c.feed.Join(ctx, who, key, topic)
 	if err != nil {
-		c.sub.Leave(topic)
 		return c.fail(ctx, err)
 	}
 	c.server.opts.Logger.DebugContext(ctx, "[agents/ws] subscribed", "key", key)
 	first := []wire.Frame{{Kind: wire.FrameSubscribed, Key: key, AccountID: who.Account}}
 	for _, f := range append(first, snapshot...) {
-		if err := c.frame(ctx, f); err != nil {
+		if err := c.Frame(ctx, &f); err != nil {
 			return err
 		}
 	}
-	session, ok := strings.CutPrefix(key, wire.KeySession)
-	if !ok {
-		return nil
-	}
-	if last, err := c.server.opts.Operations.LastSeq(ctx, session); err != nil {
-		return err
-	} else if after > last {
-		// A cursor from before a restore would hide what is said from now on.
-		after = last
-	}
-	return c.writeEvents(ctx, session, after)
+	return c.feed.Replay(ctx, key, after)
 }
 
 // subscription reads the fields of a Subscribe action.
@@ -99,28 +87,4 @@ func subscription(action map[string]any) (key string, after int64, err error) {
 		}
 	}
 	return "", 0, fault.Invalid(wire.MsgAfterSeq)
-}
-
-// pageSize is how many events a replay reads at once.
-const pageSize = 500
-
-// writeEvents sends a session's durable events after a seq, page by page.
-func (c *socket) writeEvents(ctx context.Context, session string, after int64) error {
-	topic := wire.KeySession + session
-	for {
-		events, err := c.server.opts.Operations.EventsAfter(ctx, session, after, pageSize)
-		if err != nil {
-			return err
-		}
-		for i := range events {
-			if err := c.frame(ctx, wire.Frame{Kind: wire.FrameAppend, Key: topic, Event: &events[i]}); err != nil {
-				return err
-			}
-			after = events[i].Seq
-		}
-		if len(events) < pageSize {
-			c.sent[topic] = max(c.sent[topic], after)
-			return nil
-		}
-	}
 }

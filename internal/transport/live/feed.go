@@ -1,0 +1,137 @@
+// Package live lets transports follow what happens: a Feed joins the bus before it reads what was, so that no event is lost or
+// doubled between; a Group ends the streams of a server that stops.
+//
+// It is part of transport (tier 7): it imports operation and bus. The WebSocket and the event streams of REST send what it hands
+// them, each in its own form.
+package live
+
+import (
+	"context"
+	"strings"
+
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Sink sends frames to one client. An error ends the stream.
+type Sink interface {
+	// Frame sends a frame that only this client gets.
+	Frame(ctx context.Context, f *wire.Frame) error
+	// Message sends a frame that was published to all.
+	Message(ctx context.Context, m *bus.Message) error
+}
+
+// Feed is what one client follows. One goroutine uses it.
+type Feed struct {
+	ops  *operation.Service
+	sub  *bus.Subscription
+	sink Sink
+	// sent is the last seq of each session topic that was sent.
+	sent map[string]int64
+}
+
+// NewFeed returns a feed without topics. The caller closes it.
+func NewFeed(ops *operation.Service, b bus.Bus, sink Sink) *Feed {
+	return &Feed{ops: ops, sub: b.Subscribe(), sink: sink, sent: map[string]int64{}}
+}
+
+// Close leaves every topic.
+func (f *Feed) Close() { f.sub.Close() }
+
+// Ready receives when Flush may have something to send.
+func (f *Feed) Ready() <-chan struct{} { return f.sub.Ready() }
+
+// Join joins a topic that Service.Topic has admitted for the key and returns the state that a client gets first. Whatever is
+// published afterwards is sent by Flush.
+func (f *Feed) Join(ctx context.Context, who operation.Caller, key, topic string) ([]wire.Frame, error) {
+	f.sub.Join(topic)
+	snapshot, err := f.ops.Snapshot(ctx, who, key)
+	if err != nil {
+		f.sub.Leave(topic)
+	}
+	return snapshot, err
+}
+
+// Watch joins a topic that has no state. What is published there is sent like everything else.
+func (f *Feed) Watch(topic string) { f.sub.Join(topic) }
+
+// Replay sends the events of a session after a seq; a key of another kind has none. Events that Replay sent are not sent again.
+func (f *Feed) Replay(ctx context.Context, key string, after int64) error {
+	session, ok := strings.CutPrefix(key, wire.KeySession)
+	if !ok {
+		return nil
+	}
+	last, err := f.ops.LastSeq(ctx, session)
+	if err != nil {
+		return err
+	}
+	// A cursor from before a restore would hide what is said from now on.
+	return f.events(ctx, session, min(after, last))
+}
+
+// Sent is the seq of the last event of a session that was sent, or that the client had.
+func (f *Feed) Sent(key string) int64 { return f.sent[key] }
+
+// Flush sends what was published. Durable events that a replay has already sent are left out, and so are the partials before
+// them, which would show their text once more. Transactions may announce themselves in another order than they committed in:
+// where a seq is missing, the log is read. It fails with bus.ErrTooSlow when messages are missing, and with the sink's errors.
+func (f *Feed) Flush(ctx context.Context) error {
+	batch, err := f.sub.Take()
+	if err != nil {
+		return err
+	}
+	for i, m := range batch {
+		switch ev := m.Frame.Event; {
+		case ev == nil:
+			if m.Partial() && f.overtaken(m.Topic, batch[i+1:]) {
+				continue
+			}
+			err = f.sink.Message(ctx, m)
+		case ev.Seq <= f.sent[m.Topic]:
+		case ev.Seq > f.sent[m.Topic]+1:
+			err = f.events(ctx, ev.SessionID, f.sent[m.Topic])
+		default:
+			f.sent[m.Topic] = ev.Seq
+			err = f.sink.Message(ctx, m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overtaken tells whether the next durable event of a topic was already sent.
+func (f *Feed) overtaken(topic string, rest []*bus.Message) bool {
+	for _, m := range rest {
+		if m.Topic == topic && m.Frame.Event != nil {
+			return m.Frame.Event.Seq <= f.sent[topic]
+		}
+	}
+	return false
+}
+
+// pageSize is how many events a replay reads at once.
+const pageSize = 500
+
+// events sends a session's durable events after a seq, page by page.
+func (f *Feed) events(ctx context.Context, session string, after int64) error {
+	topic := wire.KeySession + session
+	for {
+		page, err := f.ops.EventsAfter(ctx, session, after, pageSize)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := f.sink.Frame(ctx, &wire.Frame{Kind: wire.FrameAppend, Key: topic, Event: &page[i]}); err != nil {
+				return err
+			}
+			after = page[i].Seq
+		}
+		if len(page) < pageSize {
+			f.sent[topic] = max(f.sent[topic], after)
+			return nil
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package rest_test
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/internal/server"
+	"github.com/loam-agents/loam/internal/server/servertest"
+	"github.com/loam-agents/loam/wire"
+)
+
+// call is one request of a walk. {name} in a path is replaced by what an earlier answer was kept as.
+type call struct {
+	op, method, path string
+	body             any
+	// keep names a text of the answer, by its path, for later calls.
+	keep, as string
+}
+
+// walk uses every route once, in an order in which each finds what it needs.
+func walk() []call {
+	message := text("hello")
+	return []call{
+		{"GetCaller", "GET", "/me", nil, "account", "account"},
+		{"ListAgents", "GET", "/agents", nil, "", ""},
+		{"SetModelProvider", "PUT", "/providers/mine", object{"provider": object{"type": "tutor"}}, "", ""},
+		{"ListModelProviders", "GET", "/providers", nil, "", ""},
+		{"ListProviderModels", "GET", "/providers/mine/models", nil, "", ""},
+		{"CreateAgent", "POST", "/agents", object{"definition": definition(nil)}, "agentId", "agentId"},
+		{"GetAgent", "GET", "/agents/{agentId}", nil, "", ""},
+		{"UpdateAgent", "PUT", "/agents/{agentId}", object{"definition": definition(object{"name": "Notary"})}, "", ""},
+		{"ListAgentTools", "GET", "/agents/{agentId}/tools", nil, "", ""},
+		{"WriteAgentMemoryFile", "PUT", "/agents/{agentId}/memory/notes/a.txt", object{"content": "plan"}, "", ""},
+		{"ReadAgentMemoryFile", "GET", "/agents/{agentId}/memory/notes/a.txt", nil, "", ""},
+		{"ListAgentMemory", "GET", "/agents/{agentId}/memory", nil, "", ""},
+		{"DeleteAgentMemoryFile", "DELETE", "/agents/{agentId}/memory/notes/a.txt", nil, "", ""},
+		{"CreateSession", "POST", "/agents/{agentId}/sessions", object{"title": "First"}, "sessionId", "sessionId"},
+		{"UploadSessionAttachment", "POST", "/sessions/{sessionId}/attachments?name=a.txt", []byte("bytes"), "attachment.id", "attachmentId"},
+		{"ReadSessionAttachment", "GET", "/sessions/{sessionId}/attachments/{attachmentId}", nil, "", ""},
+		{"MessageSession", "POST", "/sessions/{sessionId}/messages", message, "", ""},
+		{"GetSession", "GET", "/sessions/{sessionId}", nil, "", ""},
+		{"ListSessions", "GET", "/sessions?agentId={agentId}", nil, "", ""},
+		{"UpdateSession", "PATCH", "/sessions/{sessionId}", object{"title": "Renamed"}, "", ""},
+		{"FindRuns", "GET", "/runs", nil, "runs.0.id", "runId"},
+		{"GetRun", "GET", "/runs/{runId}", nil, "", ""},
+		{"CancelRun", "POST", "/runs/{runId}/cancel", nil, "", ""},
+		{"StopSession", "POST", "/sessions/{sessionId}/stop", nil, "", ""},
+		{"RetrySession", "POST", "/sessions/{sessionId}/retry", nil, "", ""},
+		{"DeleteSession", "DELETE", "/sessions/{sessionId}", nil, "", ""},
+		{"DeleteAgent", "DELETE", "/agents/{agentId}", nil, "", ""},
+		{"DeleteModelProvider", "DELETE", "/providers/mine", nil, "", ""},
+		{"SetSecret", "PUT", "/secrets/key", object{"value": "s3cret"}, "", ""},
+		{"ListSecrets", "GET", "/secrets", nil, "", ""},
+		{"DeleteSecret", "DELETE", "/secrets/key", nil, "", ""},
+		{"CreateToken", "POST", "/tokens", object{"name": "ci", "scopes": []string{"read"}}, "info.id", "tokenId"},
+		{"ListTokens", "GET", "/tokens", nil, "", ""},
+		{"DeleteToken", "DELETE", "/tokens/{tokenId}", nil, "", ""},
+	}
+}
+
+// fill replaces the names in a path by what was kept.
+func fill(path string, kept map[string]string) string {
+	for name, value := range kept {
+		path = strings.ReplaceAll(path, "{"+name+"}", value)
+	}
+	return path
+}
+
+func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		w := build(t, cfg)
+		c := newChecker(t, w.api)
+		routes := map[string]*operation.Route{}
+		for _, op := range operation.New(operation.Options{}).Operations() {
+			if op.Route != nil {
+				routes[op.Name] = op.Route
+			}
+		}
+		kept := map[string]string{}
+		for _, step := range walk() {
+			route := routes[step.op]
+			if route == nil {
+				t.Fatalf("%s has no route", step.op)
+			}
+			delete(routes, step.op)
+			a := w.api.Do(step.method, "/api/v1"+fill(step.path, kept), step.body)
+			if a.Header.Get("X-Request-Id") == "" || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: headers %v", step.op, a.Header)
+			}
+			switch {
+			case step.op == "RetrySession":
+				refused(t, a, http.StatusBadRequest, "validation_failed")
+				continue
+			case a.Status != route.OK():
+				t.Fatalf("%s: %d %s", step.op, a.Status, a.Body)
+			case route.Kind == operation.Download:
+				continue
+			}
+			c.check(t, step.method, strings.ReplaceAll(route.Path, "...}", "}"), a)
+			if step.keep != "" {
+				kept[step.as] = pick(t, servertest.JSON[any](t, a), step.keep)
+			}
+		}
+		for name := range routes {
+			t.Errorf("the walk leaves out %s", name)
+		}
+	})
+}
+
+// pick finds a text by a path of names and indexes.
+func pick(t *testing.T, value any, path string) string {
+	t.Helper()
+	for name := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case object:
+			value = v[name]
+		case []any:
+			value = v[0]
+		}
+	}
+	text, ok := value.(string)
+	if !ok {
+		t.Fatalf("no text at %s", path)
+	}
+	return text
+}
+
+func TestAnAgentMadeHereHasNoToolThatWasNotNamed(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		w := build(t, cfg)
+		tools := func(id string) *[]string {
+			return servertest.Get[wire.GetAgentResponse](w.api, "/agents/"+id).Agent.Definition.Tools
+		}
+		id := servertest.Post[wire.CreateAgentResponse](w.api, "/agents", object{"definition": definition(nil)}).AgentID
+		if got := tools(id); got == nil || len(*got) != 0 {
+			t.Errorf("a new agent has the tools %v, want an explicit empty list", got)
+		}
+		// A definition without the list changes nothing about it, neither to more nor to less.
+		for _, list := range [][]string{{"publish"}, nil} {
+			change := object{}
+			if list != nil {
+				change["tools"] = list
+			}
+			w.api.Do("PUT", "/api/v1/agents/"+id, object{"definition": definition(change)})
+			if got := tools(id); got == nil || len(*got) != 1 || (*got)[0] != "publish" {
+				t.Errorf("after saving with the tools %v: %v", list, got)
+			}
+		}
+		// The agent of the wire has every tool, as its protocol says; saving it here does not take them away.
+		w.api.Do("PUT", "/api/v1/agents/"+w.agent, object{"definition": definition(nil)})
+		if got := tools(w.agent); got != nil {
+			t.Errorf("an agent with every tool was saved and has %v", *got)
+		}
+	})
+}
+
+func TestFilesGoUpAndComeDownAsTheyAre(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		w := build(t, cfg)
+		session := w.session(t)
+		content := []byte("<script>alert(1)</script>\x00\xff")
+		up := w.api.With("Content-Type", "text/html").Do("POST", "/api/v1/sessions/"+session+"/attachments?name=%C3%A9%22x.html", content)
+		file := servertest.JSON[wire.AttachmentResponse](t, up).Attachment
+		down := w.api.Do("GET", "/api/v1/sessions/"+session+"/attachments/"+file.ID, nil)
+		if up.Status != http.StatusCreated || !bytes.Equal(down.Body, content) || file.MimeType != "text/html" || file.Name != `é"x.html` {
+			t.Errorf("up %d %+v, down %q", up.Status, file, down.Body)
+		}
+		h := down.Header
+		if !strings.HasPrefix(h.Get("Content-Disposition"), "attachment;") || h.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.Contains(h.Get("Content-Security-Policy"), "sandbox") || h.Get("Content-Type") != "text/html" {
+			t.Errorf("a browser might show it: %v", h)
+		}
+		raw := []byte{0, 1, 0xfe}
+		path := "/api/v1/agents/" + w.agent + "/memory/dir%2Fraw.bin"
+		if a := w.api.Do("PUT", path, object{"data": raw}); a.Status != http.StatusOK {
+			t.Fatalf("write bytes: %d %s", a.Status, a.Body)
+		}
+		read := servertest.Get[wire.ReadAgentMemoryFileResponse](w.api, "/agents/"+w.agent+"/memory/dir/raw.bin").File
+		if !bytes.Equal(read.Data, raw) {
+			t.Errorf("bytes of a file: %+v", read)
+		}
+		w.api.Do("PUT", "/api/v1/agents/"+w.agent+"/memory/other.txt", object{"content": "x"})
+		for folder, want := range map[string]int{"": 3, "dir": 2, "dir/raw.bin": 1, "di": 0} {
+			list := servertest.Get[wire.ListAgentMemoryResponse](w.api, "/agents/"+w.agent+"/memory?path="+folder)
+			if len(list.Entries) != want {
+				t.Errorf("the folder %q lists %v", folder, list.Entries)
+			}
+		}
+		for _, body := range []object{{}, {"content": "a", "data": raw}, {"data": "%"}} {
+			refused(t, w.api.Do("PUT", path, body), http.StatusBadRequest, "validation_failed")
+		}
+	})
+}
+
+// routed are the operations with a route.
+func routed() []operation.Operation {
+	var out []operation.Operation
+	for _, op := range operation.New(operation.Options{}).Operations() {
+		if op.Route != nil {
+			out = append(out, op)
+		}
+	}
+	return out
+}
