@@ -29,8 +29,12 @@ FUZZTIME ?= 20s
 ROUNDS ?= 300
 # In CI every test is named.
 VERBOSE := $(if $(CI),-v)
+# What the page is made from. Its bundle is embedded by the build tag.
+CONSOLE := $(shell find console/src console/public console/scripts -type f) \
+	$(wildcard console/*.json console/*.ts console/*.html console/.npmrc)
+CONSOLE_TESTS := $(shell find console/browser -type f)
 
-.PHONY: help run build test check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench microbench fuzz fmt licences release clean tools
+.PHONY: help run build test test-console check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench microbench fuzz fmt licences release clean tools
 
 help: ## list these commands
 	@echo "make run     start Loam on this machine; no key, no database server needed"
@@ -39,7 +43,7 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## build and start the server (ARGS='--listen …' passes flags)
-	@.ci/need go
+	@.ci/need go node
 	@echo "loam: fetching the Go toolchain $(GOTOOLCHAIN) if it is not there yet …"
 	@go version
 	@echo "loam: building; the first time takes a few minutes and fetches the libraries …"
@@ -47,20 +51,46 @@ run: ## build and start the server (ARGS='--listen …' passes flags)
 	@echo "loam: starting with data in ./loam-data; talk to it with bin/loam chat in another terminal. Ctrl-C ends it."
 	@exec bin/loam serve $(ARGS)
 
-build: ## build bin/loam
+build: console/dist/index.html ## build bin/loam with the page inside
 	@.ci/need go
-	go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -o bin/loam ./cmd/loam
+	go build -trimpath -buildvcs=false -tags console -ldflags "$(LDFLAGS)" -o bin/loam ./cmd/loam
+
+# What npm installs changes with the lock file only.
+.cache/console-packages: console/package-lock.json console/.npmrc
+	@.ci/need node
+	@echo "console: installing packages …"
+	@cd console && npm ci --no-audit --no-fund --loglevel=error
+	@mkdir -p .cache && touch $@
+
+console/dist/index.html: .cache/console-packages $(CONSOLE)
+	@echo "console: building the page …"
+	@cd console && npm run --silent build -- --logLevel warn
 
 test: ## everything CI runs: lint, vulnerabilities, all tests with the race detector on both databases
-	@.ci/need go gcc postgresql
+	@.ci/need go gcc postgresql node chromium
 	@$(MAKE) --no-print-directory lint vulncheck tools
 	@echo "test: all packages with the race detector"
 	@$(TOOLS)/pgserver -- env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
 		$(TOOLS)/gotest $(VERBOSE) $(RACE) -shuffle=on -timeout=20m $(PKG)
+	@$(if $(filter ./...,$(PKG)),$(MAKE) --no-print-directory test-console)
+
+test-console: build .cache/console-checked ## the page: types, unit tests, and the real server in Chromium
+	@.ci/need chromium
+	@echo "test: the page in Chromium"
+	@go vet -buildvcs=false -tags console ./console
+	@mkdir -p $(TOOLS)
+	@go build -buildvcs=false -o $(TOOLS)/scriptedmodel ./internal/model/scripted/scriptedmodel
+	@cd console && npm run --silent test:browser
+
+# The quick checks of the page, when something of it has changed.
+.cache/console-checked: .cache/console-packages $(CONSOLE) $(CONSOLE_TESTS)
+	@echo "console: types and unit tests"
+	@cd console && npm run --silent types && npm run --silent test
+	@touch $@
 
 check: ## the everyday loop: vet, staticcheck and the quick tests, without the race detector and cached
-	@.ci/need go postgresql
-	@$(MAKE) --no-print-directory format-check vet staticcheck tools
+	@.ci/need go postgresql node
+	@$(MAKE) --no-print-directory format-check vet staticcheck tools .cache/console-checked
 	@$(TOOLS)/gotest -short -timeout=5m $(PKG)
 
 lint: format-check vet staticcheck tidy-check ## formatting, vet, staticcheck, go.mod
@@ -108,16 +138,16 @@ fuzz: ## run every fuzz target for FUZZTIME
 fmt: ## format the Go code
 	gofmt -w .
 
-licences: ## write THIRD_PARTY_LICENCES.txt into dist/
+licences: console/dist/index.html ## write THIRD_PARTY_LICENCES.txt into dist/
 	@mkdir -p dist
-	go run -buildvcs=false ./internal/devtool/licences -o dist/THIRD_PARTY_LICENCES.txt ./cmd/loam
+	go run -buildvcs=false ./internal/devtool/licences -o dist/THIRD_PARTY_LICENCES.txt -page console/dist/licences.json ./cmd/loam
 
-release: ## build the release archives and checksums into dist/
+release: console/dist/index.html ## build the release archives and checksums into dist/
 	@.ci/need go git
-	go run -buildvcs=false ./internal/devtool/release -version "$(VERSION)" -commit "$(COMMIT)" -branch "$(BRANCH)" -date "$(DATE)" -out dist
+	go run -buildvcs=false ./internal/devtool/release -version "$(VERSION)" -commit "$(COMMIT)" -branch "$(BRANCH)" -date "$(DATE)" -page console/dist/licences.json -out dist
 
 clean: ## remove what was built (never data)
-	rm -rf bin dist .cache
+	rm -rf bin dist .cache console/dist console/node_modules
 
 tools:
 	@mkdir -p $(TOOLS)

@@ -1,6 +1,7 @@
 package repocheck
 
 import (
+	"encoding/json"
 	"path"
 	"regexp"
 	"slices"
@@ -128,11 +129,12 @@ var listedModule = regexp.MustCompile("(?m)^\\|\\s*`([^`\\s]+/[^`\\s]*)`")
 // with the rows of docs/dependencies.md, in both directions.
 func checkDependencies(tree *Tree) []Finding {
 	mod := parseGoMod(tree.Texts["go.mod"])
+	doc, page := cutSection(tree.Texts[dependenciesDoc], pageSection)
 	listed := map[string]bool{}
-	for _, match := range listedModule.FindAllStringSubmatch(tree.Texts[dependenciesDoc], -1) {
+	for _, match := range listedModule.FindAllStringSubmatch(doc, -1) {
 		listed[match[1]] = true
 	}
-	var findings []Finding
+	findings := checkPagePackages(tree, page)
 	used := usedModules(tree, mod)
 	for module, where := range used {
 		if !listed[module] {
@@ -163,4 +165,54 @@ func usedModules(tree *Tree, mod goMod) map[string]string {
 		}
 	}
 	return used
+}
+
+// pageSection is the section of docs/dependencies.md about what the page is built from, which npm brings.
+const pageSection = "## In the page"
+
+// cutSection takes a section out of a document. Both parts keep their order.
+func cutSection(doc, heading string) (rest, section string) {
+	before, after, found := strings.Cut(doc, heading+"\n")
+	if !found {
+		return doc, ""
+	}
+	section, next, found := strings.Cut(after, "\n## ")
+	if found {
+		next = "\n## " + next
+	}
+	return before + next, section
+}
+
+var (
+	packageRow  = regexp.MustCompile("(?m)^\\|((?:\\s*`[^`]+`,?)+)\\s*\\|")
+	packageName = regexp.MustCompile("`([^`]+)`")
+)
+
+// checkPagePackages compares the packages that the page is bundled from with their rows.
+func checkPagePackages(tree *Tree, section string) []Finding {
+	const manifest = "console/package.json"
+	text, ok := tree.Texts[manifest]
+	if !ok {
+		return nil
+	}
+	var page struct{ Dependencies map[string]string }
+	if err := json.Unmarshal([]byte(text), &page); err != nil {
+		return []Finding{findingf(manifest, "is not JSON: %v", err)}
+	}
+	var findings []Finding
+	listed := map[string]bool{}
+	for _, row := range packageRow.FindAllStringSubmatch(section, -1) {
+		for _, name := range packageName.FindAllStringSubmatch(row[1], -1) {
+			listed[name[1]] = true
+			if page.Dependencies[name[1]] == "" {
+				findings = append(findings, findingf(dependenciesDoc, "the row for %s explains a package that the page does not use: remove the row", name[1]))
+			}
+		}
+	}
+	for name := range page.Dependencies {
+		if !listed[name] {
+			findings = append(findings, findingf(dependenciesDoc, "no row for %s (console/package.json): say what for, why this one and its licence", name))
+		}
+	}
+	return findings
 }

@@ -65,6 +65,22 @@ func TestDependencies(t *testing.T) {
 	})
 }
 
+func TestPagePackages(t *testing.T) {
+	t.Parallel()
+	tree := func(section string) sample {
+		return sample{
+			"go.mod": goodMod, "console/package.json": `{"dependencies":{"react":"1.0.0","@scope/router":"2.0.0"}}`,
+			dependenciesDoc: "# d\n\n" + pageSection + "\n\n| package | what for |\n|---|---|\n" + section + "\n## Tools\n\n| `left-alone` | x |\n",
+		}
+	}
+	runCases(t, []ruleCase{
+		{"explained", checkDependencies, tree("| `react` | the page |\n| `@scope/router` | addresses |\n"), nil},
+		{"explained in one row", checkDependencies, tree("| `react`, `@scope/router` | the page |\n"), nil},
+		{"not explained", checkDependencies, tree("| `react` | the page |\n"), []string{"no row for @scope/router (console/package.json)"}},
+		{"explained but not used", checkDependencies, tree("| `react`, `@scope/router`, `vue` | the page |\n"), []string{"vue explains a package that the page does not use"}},
+	})
+}
+
 func TestToolchain(t *testing.T) {
 	t.Parallel()
 	tree := func(makefile string) sample {

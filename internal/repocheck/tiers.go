@@ -38,6 +38,7 @@ var rooms = []room{
 	{"wire", 0, public},
 	{"dagcbor", 0, public},
 	{"principal", 0, public},
+	{"console", 0, product},
 	{"internal/bounded", 0, product},
 	{"internal/buildinfo", 0, product},
 	{"internal/clock", 0, product},

@@ -62,8 +62,12 @@ func Load(root fs.FS) (*Tree, error) {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && slices.Contains(ignoredFolders, entry.Name()) {
-			return fs.SkipDir
+		if slices.Contains(ignoredFolders, entry.Name()) {
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			// A checkout beside another has a file of that name.
+			return nil
 		}
 		tree.Paths[name] = true
 		if !entry.Type().IsRegular() {

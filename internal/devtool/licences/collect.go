@@ -116,8 +116,9 @@ func (m *module) texts() ([]string, error) {
 	return found, nil
 }
 
+const rule = "================================================================================"
+
 func write(out io.Writer, modules []*module) error {
-	const rule = "================================================================================"
 	fmt.Fprintf(out, "Loam contains the following third-party software.\n")
 	for _, m := range modules {
 		files, err := m.texts()
@@ -139,6 +140,25 @@ func write(out io.Writer, modules []*module) error {
 			}
 			fmt.Fprintf(out, "\n--- %s\n\n%s\n", filepath.ToSlash(name), strings.TrimRight(string(text), "\n"))
 		}
+	}
+	return nil
+}
+
+// writePage adds what stands in the bundle of the page, as its build lists it.
+func writePage(out io.Writer, list string) error {
+	body, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	var notices []struct{ Name, Version, Licence, Text string }
+	if err := json.Unmarshal(body, &notices); err != nil {
+		return fmt.Errorf("%s: %w", list, err)
+	}
+	for _, n := range notices {
+		if n.Text == "" {
+			return fmt.Errorf("%s@%s has no licence text and cannot be distributed", n.Name, n.Version)
+		}
+		fmt.Fprintf(out, "\n%s\n%s %s (npm, %s)\n%s\n\n%s\n", rule, n.Name, n.Version, n.Licence, rule, n.Text)
 	}
 	return nil
 }

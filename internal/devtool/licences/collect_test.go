@@ -76,3 +76,18 @@ func TestAModuleWithoutALicenceIsAnError(t *testing.T) {
 		t.Fatalf("write = %v", err)
 	}
 }
+
+func TestWhatStandsInThePageIsCovered(t *testing.T) {
+	t.Parallel()
+	root := tree(t, map[string]string{
+		"all.json":  `[{"name":"a","version":"1.0.0","licence":"MIT","text":"text of a"}]`,
+		"none.json": `[{"name":"b","version":"2.0.0","licence":"MIT","text":""}]`,
+	})
+	var out bytes.Buffer
+	if err := writePage(&out, filepath.Join(root, "all.json")); err != nil || !strings.Contains(out.String(), "\na 1.0.0 (npm, MIT)\n") || !strings.Contains(out.String(), "text of a") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	if err := writePage(&out, filepath.Join(root, "none.json")); err == nil || !strings.Contains(err.Error(), "b@2.0.0") {
+		t.Errorf("a package without a text: %v", err)
+	}
+}

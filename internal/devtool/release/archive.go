@@ -17,7 +17,7 @@ import (
 // release is one version on its way into archives.
 type release struct {
 	version, commit, branch, date string
-	out, pkg                      string
+	out, pkg, page                string
 	when                          time.Time
 }
 
@@ -40,10 +40,14 @@ func (r *release) build(target string) (string, error) {
 	defer os.RemoveAll(work)
 	binary, licences := filepath.Join(work, "loam"), filepath.Join(work, "licences")
 	environment := append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
-	if err := command(environment, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", r.linkerFlags(), "-o", binary, r.pkg); err != nil {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", r.linkerFlags(), "-o", binary}
+	if r.page != "" {
+		args = append(args, "-tags", "console")
+	}
+	if err := command(environment, "go", append(args, r.pkg)...); err != nil {
 		return "", err
 	}
-	if err := collectLicences(environment, work, licences, r.pkg); err != nil {
+	if err := r.collectLicences(environment, work, licences); err != nil {
 		return "", err
 	}
 	name := fmt.Sprintf("loam_%s_%s_%s", r.version, system, arch)
@@ -59,12 +63,12 @@ func (r *release) build(target string) (string, error) {
 
 // collectLicences builds the licences program for this machine and runs it with
 // the target's environment, because what is linked depends on the target.
-func collectLicences(environment []string, work, out, pkg string) error {
+func (r *release) collectLicences(environment []string, work, out string) error {
 	collector := filepath.Join(work, "collector")
 	if err := command(os.Environ(), "go", "build", "-buildvcs=false", "-o", collector, "./internal/devtool/licences"); err != nil {
 		return err
 	}
-	return command(environment, collector, "-o", out, pkg)
+	return command(environment, collector, "-o", out, "-page", r.page, r.pkg)
 }
 
 // linkerFlags drop symbol tables and set the build information.

@@ -1,0 +1,170 @@
+// One agent: its head and its tabs.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, Outlet, useNavigate, useParams } from "@tanstack/react-router";
+import { Suspense, useState } from "react";
+import { deleteAgent, queries, updateAgent } from "../api/operations.ts";
+import type { Agent } from "../api/types.ts";
+import { SessionList } from "../chat/session-list.tsx";
+import { RunsTable } from "../runs/table.tsx";
+import { Confirm } from "../ui/dialog.tsx";
+import { Data } from "../ui/data.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Markdown } from "../ui/markdown.tsx";
+import { Empty, Failed, SkeletonRows } from "../ui/state.tsx";
+import { useTitle } from "../ui/title.ts";
+import { toast } from "../ui/toast.tsx";
+import { AgentForm, type AgentFields } from "./form.tsx";
+import { definitionOf } from "./new-page.tsx";
+import { promptText } from "./prompt.ts";
+
+const tabs = [
+  { to: "/agents/$agentId", label: "Build" },
+  { to: "/agents/$agentId/tools", label: "Tools" },
+  { to: "/agents/$agentId/memory", label: "Memory" },
+  { to: "/agents/$agentId/runs", label: "Runs" },
+  { to: "/agents/$agentId/sessions", label: "Sessions" },
+] as const;
+
+const useAgentId = (): string => useParams({ from: "/app/agents/$agentId" }).agentId;
+
+export function AgentPage() {
+  const agentId = useAgentId();
+  const agent = useQuery(queries.agent(agentId));
+  useTitle(agent.data?.agent.definition.name ?? "Agent");
+  if (agent.isError && !agent.data) {
+    return (
+      <div className="page">
+        {"code" in agent.error && agent.error.code === "not_found" ? (
+          <Empty icon="agent" title="There is no such agent" action={<Link to="/agents" className="button">All agents</Link>}>
+            It was deleted, or it belongs to somebody else.
+          </Empty>
+        ) : (
+          <Failed what="The agent did not load" error={agent.error} retry={() => void agent.refetch()} />
+        )}
+      </div>
+    );
+  }
+  return (
+    <div className="page">
+      <div className="page-head tabbed">
+        <h1 className="truncate">{agent.data?.agent.definition.name ?? "\u00a0"}</h1>
+        {agent.data?.agent.activity?.busy && <span className="status live">working</span>}
+        <span className="grow" />
+        <Link to="/" search={{ agent: agentId }} className="button primary">
+          <Icon name="chat" /> Chat
+        </Link>
+      </div>
+      <nav className="tabs" aria-label="Agent">
+        {tabs.map((tab) => (
+          <Link key={tab.to} to={tab.to} params={{ agentId }} activeOptions={{ exact: true }} activeProps={{ "aria-current": "page" }}>
+            {tab.label}
+          </Link>
+        ))}
+      </nav>
+      <Suspense fallback={<SkeletonRows />}>
+        <Outlet />
+      </Suspense>
+    </div>
+  );
+}
+
+export function BuildTab() {
+  const agentId = useAgentId();
+  const agent = useQuery(queries.agent(agentId));
+  if (!agent.data) return <SkeletonRows rows={5} height={64} label="Loading the agent" />;
+  const prompt = agent.data.systemPromptMarkdown ?? promptText(agent.data.agent.definition.systemPrompt);
+  // A change from elsewhere makes a new form, unless this one has been touched since.
+  return <Build key={agent.data.agent.updatedAt} agent={agent.data.agent} prompt={prompt} />;
+}
+
+function Build({ agent, prompt }: { agent: Agent; prompt: string }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [deleting, setDeleting] = useState(false);
+  const { definition } = agent;
+  const save = async (fields: AgentFields): Promise<void> => {
+    const { reasoningLevel: _, ...kept } = definition;
+    await updateAgent(agent.id, { ...kept, ...definitionOf(fields) });
+    await client.invalidateQueries({ queryKey: ["agents"] });
+    toast("Saved. The next turn uses it.");
+  };
+  return (
+    <div className="narrow-column">
+      <AgentForm
+        initial={{
+          name: definition.name, systemPrompt: prompt, modelProvider: definition.modelProvider, model: definition.model,
+          reasoningLevel: definition.reasoningLevel ?? "",
+        }}
+        save={save}
+        action="Save"
+      >
+        <button type="button" className="button danger" onClick={() => setDeleting(true)}>
+          <Icon name="trash" /> Delete
+        </button>
+      </AgentForm>
+      <Confirm
+        open={deleting}
+        onClose={() => setDeleting(false)}
+        title={`Delete ${definition.name}?`}
+        action="Delete the agent"
+        run={async () => {
+          await deleteAgent(agent.id);
+          await navigate({ to: "/agents" });
+          void client.invalidateQueries();
+        }}
+      >
+        Its memory, its conversations and its runs are deleted with it, for good.
+      </Confirm>
+    </div>
+  );
+}
+
+export function ToolsTab() {
+  const agentId = useAgentId();
+  const tools = useQuery(queries.tools(agentId));
+  if (tools.isPending) return <SkeletonRows rows={4} height={56} label="Loading the tools" />;
+  if (tools.isError) return <Failed what="The tools did not load" error={tools.error} retry={() => void tools.refetch()} />;
+  if (tools.data.length === 0) {
+    return (
+      <Empty icon="tool" title="No tools beyond the verbs">
+        Every agent can read and write its memory, keep a plan and name its conversation. Tools that it may call besides appear here.
+      </Empty>
+    );
+  }
+  return (
+    <ul className="plain tool-list">
+      {tools.data.map((tool) => (
+        <li key={tool.name}>
+          <details className="card">
+            <summary data-item>
+              <Icon name="tool" />
+              <code>{tool.name}</code>
+              <span className="muted truncate grow">{tool.summary}</span>
+              <span className="chip">{tool.kind}</span>
+              <span className={tool.granted ? "status ok" : "status"}>{tool.granted ? "granted" : "not granted"}</span>
+            </summary>
+            <div className="tool-body stack">
+              <Markdown text={tool.description} />
+              <Data label="Input" value={tool.input} />
+              {tool.output !== undefined && <Data label="Output" value={tool.output} />}
+            </div>
+          </details>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function AgentRunsTab() {
+  const agentId = useAgentId();
+  return <RunsTable filter={{ agentId }} />;
+}
+
+export function AgentSessionsTab() {
+  const agentId = useAgentId();
+  return (
+    <div className="narrow-column">
+      <SessionList agentId={agentId} />
+    </div>
+  );
+}

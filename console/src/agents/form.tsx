@@ -1,0 +1,202 @@
+// The form of an agent: name, model, instructions. It serves the new agent and the Build tab.
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useId, useState, type ReactNode } from "react";
+import { queries } from "../api/operations.ts";
+import { ApiError } from "../api/client.ts";
+import { short } from "../ui/format.ts";
+import { Field, Segmented } from "../ui/field.tsx";
+import { Markdown } from "../ui/markdown.tsx";
+import { explain } from "../ui/state.tsx";
+
+export interface AgentFields {
+  name: string;
+  systemPrompt: string;
+  modelProvider: string;
+  model: string;
+  reasoningLevel: string;
+}
+
+const levels = ["minimal", "low", "medium", "high", "xhigh", "max"] as const;
+
+/** The problems of the fields, by field; empty when it can be saved. */
+export function check(fields: AgentFields): Partial<Record<keyof AgentFields, string>> {
+  const problems: Partial<Record<keyof AgentFields, string>> = {};
+  if (fields.name.trim() === "") problems.name = "Give the agent a name.";
+  if (fields.systemPrompt.trim() === "") problems.systemPrompt = "Say what the agent is for.";
+  if (fields.modelProvider === "") problems.modelProvider = "Choose a provider.";
+  if (fields.model.trim() === "") problems.model = "Choose a model.";
+  return problems;
+}
+
+export function AgentForm({ initial, save, action, children }: {
+  initial: AgentFields;
+  save: (fields: AgentFields) => Promise<void>;
+  action: string;
+  children?: ReactNode;
+}) {
+  const [fields, setFields] = useState(initial);
+  const [tried, setTried] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<unknown>();
+  const set = (change: Partial<AgentFields>): void => setFields((before) => ({ ...before, ...change }));
+  const problems = tried ? check(fields) : {};
+  const changed = JSON.stringify(fields) !== JSON.stringify(initial);
+
+  const submit = async (): Promise<void> => {
+    setTried(true);
+    if (Object.keys(check(fields)).length > 0) return;
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await save(fields);
+    } catch (error) {
+      setFailure(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form
+      className="stack agent-form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit();
+      }}
+    >
+      <Field label="Name" problem={problems.name}>
+        <input className="input" value={fields.name} maxLength={200} autoComplete="off" onChange={(event) => set({ name: event.target.value })} />
+      </Field>
+      <ModelFields fields={fields} set={set} problems={problems} />
+      <Instructions value={fields.systemPrompt} problem={problems.systemPrompt} onChange={(systemPrompt) => set({ systemPrompt })} />
+      {failure !== undefined && (
+        <div className="notice bad" role="alert">
+          {failure instanceof ApiError && failure.code === "precondition_failed"
+            ? "Somebody changed this agent meanwhile. Load the page again, then make your change."
+            : explain(failure)}
+        </div>
+      )}
+      <div className="row wrap form-actions">
+        <button type="submit" className="button primary" disabled={busy || (!changed && initial.name !== "")}>
+          {busy ? "Saving…" : action}
+        </button>
+        <span role="status" className="muted small">
+          {changed && initial.name !== "" ? "Not saved yet" : ""}
+        </span>
+        <span className="grow" />
+        {children}
+      </div>
+    </form>
+  );
+}
+
+function ModelFields({ fields, set, problems }: {
+  fields: AgentFields;
+  set: (change: Partial<AgentFields>) => void;
+  problems: Partial<Record<keyof AgentFields, string>>;
+}) {
+  const providers = useQuery(queries.providers());
+  const models = useQuery(queries.models(fields.modelProvider));
+  const list = useId();
+  const chosen = models.data?.find((model) => model.id === fields.model);
+  const help = models.isError ? (
+    <span>The provider does not list its models ({explain(models.error)}). Type the model’s id.</span>
+  ) : models.isFetching && !models.data ? (
+    "Asking the provider for its models…"
+  ) : chosen ? (
+    [
+      chosen.contextWindow ? `${short(chosen.contextWindow)} tokens of context` : "",
+      chosen.price ? `$${chosen.price.input} in, $${chosen.price.output} out per million tokens` : "",
+    ]
+      .filter(Boolean)
+      .join(" · ") || chosen.name
+  ) : (
+    `${models.data?.length ?? 0} models to choose from`
+  );
+  return (
+    <div className="form-columns">
+      <Field
+        label="Provider"
+        problem={problems.modelProvider}
+        help={
+          <>
+            Missing one? <Link to="/settings/providers">Connect a provider</Link>
+          </>
+        }
+      >
+        <select className="input" value={fields.modelProvider} onChange={(event) => set({ modelProvider: event.target.value, model: "" })}>
+          <option value="">Choose…</option>
+          {fields.modelProvider !== "" && !providers.data?.some((provider) => provider.name === fields.modelProvider) && (
+            <option value={fields.modelProvider}>{fields.modelProvider}</option>
+          )}
+          {providers.data?.map((provider) => (
+            <option key={provider.id} value={provider.name}>
+              {provider.name}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <Field label="Model" problem={problems.model} help={help}>
+        <input
+          className="input mono"
+          list={list}
+          value={fields.model}
+          autoComplete="off"
+          spellCheck={false}
+          placeholder={models.data?.[0]?.id ?? ""}
+          onChange={(event) => set({ model: event.target.value })}
+        />
+      </Field>
+      <datalist id={list}>
+        {models.data?.map((model) => (
+          <option key={model.id} value={model.id}>
+            {model.name}
+          </option>
+        ))}
+      </datalist>
+      <Field label="Reasoning" help="How much a reasoning model thinks.">
+        <select className="input" value={fields.reasoningLevel} onChange={(event) => set({ reasoningLevel: event.target.value })}>
+          <option value="">The model’s default</option>
+          {levels.map((level) => (
+            <option key={level} value={level}>
+              {level}
+            </option>
+          ))}
+        </select>
+      </Field>
+    </div>
+  );
+}
+
+function Instructions({ value, problem, onChange }: { value: string; problem: string | undefined; onChange: (value: string) => void }) {
+  const [view, setView] = useState<"write" | "preview">("write");
+  return (
+    <div className="instructions">
+      <div className="instructions-switch">
+        <Segmented
+          label="Instructions"
+          value={view}
+          options={[
+            { value: "write", label: "Write" },
+            { value: "preview", label: "Preview" },
+          ]}
+          onChange={setView}
+        />
+      </div>
+      {view === "write" ? (
+        <Field label="Instructions" problem={problem} help="Markdown. What the agent is for, how it should work, what it must not do.">
+          <textarea className="input mono" rows={14} value={value} onChange={(event) => onChange(event.target.value)} />
+        </Field>
+      ) : (
+        <div className="field">
+          <span className="label">Instructions</span>
+          <div className="card pad instructions-preview">{value.trim() === "" ? <span className="muted">Nothing yet.</span> : <Markdown text={value} />}</div>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,192 @@
+// Every operation that the page uses, as a plain function, and the queries whose answers it keeps.
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { address, request, segment } from "./client.ts";
+import type {
+  Agent, AgentDefinition, LinkedKey, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, Run, Secret, Session, SessionEvent, SignIn, Token, Tool,
+} from "./types.ts";
+
+interface Page {
+  nextCursor?: string;
+}
+
+export const queries = {
+  me: () => queryOptions({ queryKey: ["me"], queryFn: ({ signal }) => request<Me>("/me", { signal }), staleTime: 60_000 }),
+
+  agents: () =>
+    queryOptions({
+      queryKey: ["agents"],
+      queryFn: async ({ signal }) => (await request<{ agents: Agent[] }>("/agents", { signal })).agents,
+    }),
+  agent: (agentId: string) =>
+    queryOptions({
+      queryKey: ["agents", agentId],
+      queryFn: ({ signal }) =>
+        request<{ agent: Agent; sessionCount: number; systemPromptMarkdown?: string }>(`/agents/${segment(agentId)}`, { signal }),
+    }),
+  tools: (agentId: string) =>
+    queryOptions({
+      queryKey: ["agents", agentId, "tools"],
+      queryFn: async ({ signal }) => (await request<{ tools: Tool[] }>(`/agents/${segment(agentId)}/tools`, { signal })).tools,
+    }),
+  memory: (agentId: string) =>
+    queryOptions({
+      queryKey: ["agents", agentId, "memory"],
+      queryFn: ({ signal }) =>
+        request<{ entries: MemoryEntry[]; totalBytes: number; truncated?: boolean }>(`/agents/${segment(agentId)}/memory`, { signal }),
+    }),
+  memoryFile: (agentId: string, path: string) =>
+    queryOptions({
+      queryKey: ["agents", agentId, "memory", path],
+      queryFn: async ({ signal }) => (await request<{ file: MemoryFile }>(memoryPath(agentId, path), { signal })).file,
+    }),
+
+  sessions: (filter: { agentId?: string; parentSessionId?: string } = {}) =>
+    infiniteQueryOptions({
+      queryKey: ["sessions", filter],
+      queryFn: ({ pageParam, signal }) =>
+        request<{ sessions: Session[]; agents: Agent[] } & Page>("/sessions", {
+          query: { ...filter, limit: 50, cursor: pageParam },
+          signal,
+        }),
+      initialPageParam: "",
+      getNextPageParam: (last) => last.nextCursor,
+    }),
+
+  runs: (filter: { sessionId?: string; agentId?: string; rootRunId?: string; status?: string } = {}) =>
+    infiniteQueryOptions({
+      queryKey: ["runs", filter],
+      queryFn: ({ pageParam, signal }) =>
+        request<{ runs: Run[] } & Page>("/runs", { query: { ...filter, limit: 50, cursor: pageParam }, signal }),
+      initialPageParam: "",
+      getNextPageParam: (last) => last.nextCursor,
+    }),
+  run: (runId: string) =>
+    queryOptions({
+      queryKey: ["runs", runId],
+      queryFn: async ({ signal }) => (await request<{ run: Run }>(`/runs/${segment(runId)}`, { signal })).run,
+    }),
+
+  providers: () =>
+    queryOptions({
+      queryKey: ["providers"],
+      queryFn: async ({ signal }) => (await request<{ providers: Provider[] }>("/providers", { signal })).providers,
+    }),
+  models: (provider: string) =>
+    queryOptions({
+      queryKey: ["providers", provider, "models"],
+      queryFn: async ({ signal }) =>
+        (await request<{ models: Model[] }>(`/providers/${segment(provider)}/models`, { signal })).models,
+      staleTime: 5 * 60_000,
+      retry: false,
+      enabled: provider !== "",
+    }),
+
+  secrets: () =>
+    queryOptions({
+      queryKey: ["secrets"],
+      queryFn: async ({ signal }) => (await request<{ secrets: Secret[] }>("/secrets", { signal })).secrets,
+    }),
+  tokens: () =>
+    queryOptions({
+      queryKey: ["tokens"],
+      queryFn: async ({ signal }) => (await request<{ tokens: Token[] }>("/tokens", { signal })).tokens,
+    }),
+  signIns: () =>
+    queryOptions({
+      queryKey: ["sign-ins"],
+      queryFn: async ({ signal }) => (await request<{ signIns: SignIn[] }>("/sign-ins", { signal })).signIns,
+    }),
+  keys: () =>
+    queryOptions({
+      queryKey: ["keys"],
+      queryFn: async ({ signal }) => (await request<{ keys: LinkedKey[] }>("/keys", { signal })).keys,
+    }),
+  passkeys: () =>
+    queryOptions({
+      queryKey: ["passkeys"],
+      queryFn: async ({ signal }) => (await request<{ passkeys: Passkey[] }>("/passkeys", { signal })).passkeys,
+    }),
+};
+
+const memoryPath = (agentId: string, path: string): string =>
+  `/agents/${segment(agentId)}/memory/${path.split("/").map(segment).join("/")}`;
+
+export const signIn = (code: string) => request<void>("/sign-in", { method: "POST", body: { code } });
+export const signOut = () => request<void>("/sign-out", { method: "POST" });
+
+export const createAgent = (definition: Partial<AgentDefinition>) =>
+  request<{ agentId: string }>("/agents", { method: "POST", body: { definition } });
+export const updateAgent = (agentId: string, definition: AgentDefinition) =>
+  request<{ agent: Agent }>(`/agents/${segment(agentId)}`, { method: "PUT", body: { definition } });
+export const deleteAgent = (agentId: string) => request<void>(`/agents/${segment(agentId)}`, { method: "DELETE" });
+
+export const writeMemory = (agentId: string, path: string, content: string) =>
+  request<{ entry: MemoryEntry }>(memoryPath(agentId, path), { method: "PUT", body: { content } });
+export const deleteMemory = (agentId: string, path: string) =>
+  request<void>(memoryPath(agentId, path), { method: "DELETE" });
+
+export const createSession = (agentId: string, body: { title?: string } = {}) =>
+  request<{ sessionId: string }>(`/agents/${segment(agentId)}/sessions`, { method: "POST", body });
+export const updateSession = (sessionId: string, body: { title?: string; modelOverride?: Session["modelOverride"] | null }) =>
+  request<{ session: Session }>(`/sessions/${segment(sessionId)}`, { method: "PATCH", body });
+export const deleteSession = (sessionId: string) => request<void>(`/sessions/${segment(sessionId)}`, { method: "DELETE" });
+
+export interface SessionPage {
+  session: Session;
+  events: SessionEvent[];
+  contextWindow?: number;
+  hasMoreBefore?: boolean;
+}
+
+export const getSession = (
+  sessionId: string,
+  query: { afterSeq?: number; beforeSeq?: number; limit?: number },
+  signal?: AbortSignal,
+) => request<SessionPage>(`/sessions/${segment(sessionId)}`, signal ? { query, signal } : { query });
+
+export type ContentPart = { type: "text"; text: string; clientMessageId?: string } | { type: "attachment"; id: string };
+
+/** Answers as soon as the message is durable; the turn is followed on the stream. */
+export const sendMessage = (sessionId: string, content: ContentPart[], key: string) =>
+  request<{ sessionId: string; runId: string; seq: number }>(`/sessions/${segment(sessionId)}/messages`, {
+    method: "POST",
+    body: { content, clientMessageId: key },
+    headers: { Prefer: "respond-async" },
+    idempotencyKey: key,
+  });
+export const stopSession = (sessionId: string) =>
+  request<{ stopped: boolean }>(`/sessions/${segment(sessionId)}/stop`, { method: "POST" });
+export const retrySession = (sessionId: string) =>
+  request<unknown>(`/sessions/${segment(sessionId)}/retry`, { method: "POST", headers: { Prefer: "respond-async" } });
+export const upload = (sessionId: string, file: File) =>
+  request<{ attachment: { id: string; name: string; size: number; mimeType?: string } }>(
+    `/sessions/${segment(sessionId)}/attachments`,
+    { method: "POST", raw: file, query: { name: file.name } },
+  );
+export const attachmentAddress = (sessionId: string, attachmentId: string) =>
+  address(`/sessions/${segment(sessionId)}/attachments/${segment(attachmentId)}`);
+export const sessionStream = (sessionId: string, afterSeq: number) => address(`/sessions/${segment(sessionId)}/stream`, { afterSeq });
+export const runStream = (runId: string) => address(`/runs/${segment(runId)}/stream`);
+
+export const cancelRun = (runId: string) => request<{ canceled: boolean }>(`/runs/${segment(runId)}/cancel`, { method: "POST" });
+
+export interface ProviderConfig {
+  type: string;
+  baseUrl?: string;
+  secretRefs?: Record<string, string>;
+}
+export const setProvider = (name: string, provider: ProviderConfig) =>
+  request<{ provider: Provider }>(`/providers/${segment(name)}`, { method: "PUT", body: { provider } });
+export const deleteProvider = (name: string) => request<void>(`/providers/${segment(name)}`, { method: "DELETE" });
+
+export const setSecret = (name: string, value: string) =>
+  request<{ secret: Secret }>(`/secrets/${segment(name)}`, { method: "PUT", body: { value } });
+export const deleteSecret = (name: string) => request<void>(`/secrets/${segment(name)}`, { method: "DELETE" });
+
+export const createToken = (body: { name: string; scopes: string[]; expiresAt?: number }) =>
+  request<{ token: string; info: Token }>("/tokens", { method: "POST", body });
+export const deleteToken = (tokenId: string) => request<void>(`/tokens/${segment(tokenId)}`, { method: "DELETE" });
+export const deleteSignIn = (signInId: string) => request<void>(`/sign-ins/${segment(signInId)}`, { method: "DELETE" });
+export const addKey = (key: string, name: string) => request<unknown>("/keys", { method: "POST", body: { key, name } });
+export const deleteKey = (keyId: string) => request<void>(`/keys/${segment(keyId)}`, { method: "DELETE" });
+export const deletePasskey = (passkeyId: string) => request<void>(`/passkeys/${segment(passkeyId)}`, { method: "DELETE" });

@@ -1,0 +1,115 @@
+// The card above the composer: the plan, and the run that works on this conversation now or the one that failed last.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { Link } from "@tanstack/react-router";
+import { request } from "../api/client.ts";
+import { retrySession, stopSession } from "../api/operations.ts";
+import type { Model, Run, Session, Usage } from "../api/types.ts";
+import { dollars, duration, short } from "../ui/format.ts";
+import { Icon } from "../ui/icon.tsx";
+import { explain } from "../ui/state.tsx";
+import { useNow } from "../ui/time.tsx";
+import { toast } from "../ui/toast.tsx";
+import { PlanCard } from "./plan.tsx";
+import type { SessionStore } from "./store.ts";
+import { activityWords } from "./words.ts";
+
+/** The price of a usage in dollars, when the model's price is known. */
+export function cost(usage: Usage, price: Model["price"]): number | undefined {
+  if (!price) return undefined;
+  const millionths =
+    usage.input * price.input + usage.output * price.output + usage.cacheRead * price.cacheRead + usage.cacheWrite * price.cacheWrite;
+  return millionths / 1_000_000;
+}
+
+const useLatestRun = (session: Session) =>
+  useQuery({
+    queryKey: ["runs", { sessionId: session.id }, "latest"],
+    queryFn: async ({ signal }) =>
+      (await request<{ runs: Run[] }>("/runs", { query: { sessionId: session.id, limit: 1 }, signal })).runs[0] ?? null,
+  });
+
+export function RunCard({ store, session, price }: { store: SessionStore; session: Session; price: Model["price"] }) {
+  const run = useLatestRun(session);
+  const { refetch } = run;
+  // Whenever the conversation starts or stops working, the run that stands here is another one.
+  useEffect(() => void refetch(), [session.status, refetch]);
+  const streaming = session.status === "streaming";
+  const plan = session.plan && (streaming || !session.plan.settledAt) ? session.plan : undefined;
+  return (
+    <div className="run-card-holder">
+      {plan && <PlanCard plan={plan} />}
+      {streaming && <Working store={store} session={session} run={run.data ?? undefined} price={price} />}
+      {!streaming && (session.status === "error" || run.data?.status === "canceled") && <Ended store={store} session={session} run={run.data ?? undefined} />}
+    </div>
+  );
+}
+
+function Working({ store, session, run, price }: { store: SessionStore; session: Session; run: Run | undefined; price: Model["price"] }) {
+  const live = useSyncExternalStore(store.subscribeLive, store.liveSnapshot);
+  const now = useNow(1_000);
+  const [stopping, setStopping] = useState(false);
+  const started = run && run.finishedAt === undefined ? (run.startedAt ?? run.createdAt) : undefined;
+  const usage = live.usage && live.usage.total > 0 ? live.usage : run?.usage;
+  const money = usage ? cost(usage, price) : undefined;
+  const stop = async (): Promise<void> => {
+    setStopping(true);
+    try {
+      await stopSession(session.id);
+    } catch (error) {
+      toast(`The run goes on: ${explain(error)}`, { bad: true });
+      setStopping(false);
+    }
+  };
+  return (
+    <section className="run-card" aria-label="Run in progress">
+      <span className="status live truncate grow">{activityWords(live.activity)}</span>
+      <span className="run-figure" title="Elapsed time">
+        {started === undefined ? "" : duration(Math.max(now - started, 0))}
+      </span>
+      <span className="run-figure" title="Tokens so far">
+        {usage && usage.total > 0 ? `${short(usage.total)} tokens` : ""}
+      </span>
+      {money !== undefined && (
+        <span className="run-figure" title="Cost so far, by the model's list price">
+          {dollars(money)}
+        </span>
+      )}
+      {run && (
+        <Link to="/runs/$runId" params={{ runId: run.id }} className="small">
+          Run
+        </Link>
+      )}
+      <button type="button" className="button small" disabled={stopping} onClick={() => void stop()}>
+        <Icon name="stop" size={13} /> {stopping ? "Stopping…" : "Stop"}
+      </button>
+    </section>
+  );
+}
+
+function Ended({ store, session, run }: { store: SessionStore; session: Session; run: Run | undefined }) {
+  const [busy, setBusy] = useState(false);
+  const failed = session.status === "error";
+  const retry = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await retrySession(session.id);
+      store.setSession({ ...session, status: "streaming" });
+    } catch (error) {
+      toast(`It cannot be tried again: ${explain(error)}`, { bad: true });
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <section className={failed ? "run-card bad" : "run-card"} aria-label={failed ? "The last run failed" : "The last run was stopped"}>
+      <span className={failed ? "status bad" : "status"}>{failed ? "Failed" : "Stopped"}</span>
+      <span className="grow truncate" title={run?.error?.message}>
+        {failed ? run?.error?.message : "The last run was stopped before it had ended."}
+      </span>
+      <button type="button" className="button small" disabled={busy} onClick={() => void retry()}>
+        <Icon name="retry" size={13} /> Retry
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,182 @@
+// One conversation: its head, its transcript, the run card and the composer.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { deleteSession, queries, updateSession } from "../api/operations.ts";
+import type { Session } from "../api/types.ts";
+import { Confirm } from "../ui/dialog.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Empty, explain, Failed, Skeleton } from "../ui/state.tsx";
+import { useTitle } from "../ui/title.ts";
+import { toast } from "../ui/toast.tsx";
+import { Composer, type Draft } from "./composer.tsx";
+import { contextUsed, Gauge } from "./gauge.tsx";
+import { RunCard } from "./run-card.tsx";
+import { sendDraft } from "./send.ts";
+import { sessionTitle } from "./session-list.tsx";
+import { SessionStore, type SessionState } from "./store.ts";
+import { Transcript } from "./transcript.tsx";
+
+export function SessionPage() {
+  const { sessionId } = useParams({ from: "/app/chat/sessions/$sessionId" });
+  return <Conversation key={sessionId} sessionId={sessionId} />;
+}
+
+function Conversation({ sessionId }: { sessionId: string }) {
+  const [store] = useState(() => new SessionStore(sessionId));
+  useEffect(() => {
+    void store.open();
+    return () => store.close();
+  }, [store]);
+  const state = useSyncExternalStore(store.subscribe, store.snapshot);
+  const session = state.session;
+  useTitle(session ? sessionTitle(session) : "Conversation");
+  const agents = useQuery(queries.agents());
+  const agent = agents.data?.find((candidate) => candidate.id === session?.agentId);
+  const choice = session?.modelOverride ?? (agent && { provider: agent.definition.modelProvider, model: agent.definition.model });
+  const models = useQuery({ ...queries.models(choice?.provider ?? ""), enabled: session?.status === "streaming" && choice !== undefined });
+  const model = models.data?.find((candidate) => candidate.id === choice?.model);
+  const name = agent?.definition.name ?? "Agent";
+
+  if (state.error && !session) return <Missing state={state} retry={() => void store.open()} />;
+  return (
+    <div className="session">
+      <Head session={session} agentName={name} store={store} connection={state.connection} />
+      {session === undefined ? (
+        <div className="transcript-frame session-loading" role="status" aria-label="Loading the conversation">
+          {[62, 88, 74, 46, 80].map((width) => (
+            <Skeleton key={width} width={`${width}%`} height={14} />
+          ))}
+        </div>
+      ) : state.events.length === 0 && state.pending.length === 0 ? (
+        <div className="transcript-frame">
+          <Empty icon="chat" title={`Say something to ${name}`}>
+            What you write and what the agent does about it appears here.
+          </Empty>
+        </div>
+      ) : (
+        <Transcript store={store} state={state} agentName={name} />
+      )}
+      <div className="session-foot">
+        {session && <RunCard store={store} session={session} price={model?.price} />}
+        <Composer id={sessionId} send={(draft: Draft) => sendDraft(sessionId, draft, store)} placeholder={`Message ${name}`} busy={session === undefined}>
+          <span className="model-badge mono truncate" title={choice ? `${choice.provider}/${choice.model}` : undefined}>
+            {choice?.model ?? ""}
+          </span>
+          <Gauge used={contextUsed(state.events)} window={state.contextWindow} />
+        </Composer>
+      </div>
+    </div>
+  );
+}
+
+function Missing({ state, retry }: { state: SessionState; retry: () => void }) {
+  if (state.error?.code === "not_found") {
+    return (
+      <Empty icon="chat" title="There is no such conversation" action={<Link to="/" className="button">All conversations</Link>}>
+        It was deleted, or it belongs to somebody else.
+      </Empty>
+    );
+  }
+  return <Failed what="The conversation did not load" error={state.error} retry={retry} />;
+}
+
+function Head({ session, agentName, store, connection }: {
+  session: Session | undefined;
+  agentName: string;
+  store: SessionStore;
+  connection: SessionState["connection"];
+}) {
+  const [editing, setEditing] = useState(false);
+  const [deleting, setDeleting] = useState(false);
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  return (
+    <header className="session-head">
+      <Link to="/" className="button quiet icon small session-back" aria-label="All conversations">
+        <span className="turn back">
+          <Icon name="chevron" />
+        </span>
+      </Link>
+      {session && editing ? (
+        <TitleForm session={session} done={() => setEditing(false)} store={store} />
+      ) : (
+        <h1 className="truncate">{session ? sessionTitle(session) : <Skeleton width={180} height={14} />}</h1>
+      )}
+      {session && !editing && (
+        <Link to="/agents/$agentId" params={{ agentId: session.agentId }} className="small truncate session-agent">
+          {agentName}
+        </Link>
+      )}
+      <span className="grow" />
+      <span role="status" className="session-connection">
+        {connection === "reconnecting" && <span className="status warn">Reconnecting…</span>}
+      </span>
+      {session && (
+        <>
+          <button type="button" className="button quiet icon small" aria-label="Rename" title="Rename" onClick={() => setEditing(true)}>
+            <Icon name="edit" size={15} />
+          </button>
+          <button type="button" className="button quiet icon small" aria-label="Delete the conversation" title="Delete" onClick={() => setDeleting(true)}>
+            <Icon name="trash" size={15} />
+          </button>
+          <Confirm
+            open={deleting}
+            onClose={() => setDeleting(false)}
+            title={`Delete “${sessionTitle(session)}”?`}
+            action="Delete the conversation"
+            run={async () => {
+              await deleteSession(session.id);
+              store.close();
+              void client.invalidateQueries({ queryKey: ["sessions"] });
+              await navigate({ to: "/" });
+            }}
+          >
+            Its messages, files and runs are deleted for good. What the agent wrote into its memory stays.
+          </Confirm>
+        </>
+      )}
+    </header>
+  );
+}
+
+function TitleForm({ session, done, store }: { session: Session; done: () => void; store: SessionStore }) {
+  const [title, setTitle] = useState(session.title ?? "");
+  const client = useQueryClient();
+  const save = async (): Promise<void> => {
+    const text = title.trim();
+    done();
+    if (text === "" || text === session.title) return;
+    try {
+      store.setSession((await updateSession(session.id, { title: text })).session);
+      void client.invalidateQueries({ queryKey: ["sessions"] });
+    } catch (error) {
+      toast(`The title was not saved: ${explain(error)}`, { bad: true });
+    }
+  };
+  return (
+    <form
+      className="grow"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <input
+        className="input"
+        aria-label="Title of the conversation"
+        value={title}
+        maxLength={200}
+        autoFocus
+        onFocus={(event) => event.target.select()}
+        onChange={(event) => setTitle(event.target.value)}
+        onBlur={() => void save()}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return;
+          event.stopPropagation();
+          done();
+        }}
+      />
+    </form>
+  );
+}

@@ -1,0 +1,62 @@
+// The account's stream: it says that something changed, and the lists that show it are asked again.
+import { useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { address } from "../api/client.ts";
+import { EventStream } from "../api/sse.ts";
+import type { AccountHint } from "../api/types.ts";
+
+export type Connection = "connecting" | "live" | "reconnecting";
+
+/** Which lists a hint makes old. Several hints in a row cause one request a list, since a list is asked at most every 300 ms. */
+function apply(client: QueryClient, hint: AccountHint): void {
+  const stale = (key: readonly unknown[]): void => void client.invalidateQueries({ queryKey: key });
+  const reason = hint.reason;
+  if (reason.startsWith("session")) stale(["sessions"]);
+  if (reason.startsWith("agent")) stale(["agents"]);
+  if (reason.startsWith("run") || reason.startsWith("session")) stale(["runs"]);
+  if (reason.startsWith("memory") && hint.agentId) stale(["agents", hint.agentId, "memory"]);
+  if (reason.includes("provider")) stale(["providers"]);
+  if (reason.includes("secret")) stale(["secrets"]);
+}
+
+const gather = 300;
+
+/** Follows the account while the frame is shown, and tells whether the server can be reached. */
+export function useHints(): Connection {
+  const client = useQueryClient();
+  const [connection, setConnection] = useState<Connection>("connecting");
+  useEffect(() => {
+    let waiting: AccountHint[] = [];
+    let timer = 0;
+    const flush = (): void => {
+      timer = 0;
+      const hints = new Map(waiting.map((hint) => [`${hint.reason} ${hint.agentId}`, hint]));
+      waiting = [];
+      for (const hint of hints.values()) apply(client, hint);
+    };
+    let lost = false;
+    const stream = new EventStream({
+      url: () => address("/stream"),
+      onMessage: (message) => {
+        if (message.event !== "hint") return;
+        waiting.push(JSON.parse(message.data) as AccountHint);
+        timer ||= window.setTimeout(flush, gather);
+      },
+      onState: (state) => {
+        if (state === "reconnecting") lost = true;
+        // What was missed meanwhile is unknown: everything on screen is asked again.
+        if (state === "live" && lost) {
+          lost = false;
+          void client.invalidateQueries();
+        }
+        if (state === "live" || state === "reconnecting" || state === "connecting") setConnection(state);
+      },
+      onRefused: () => undefined,
+    });
+    return () => {
+      clearTimeout(timer);
+      stream.close();
+    };
+  }, [client]);
+  return connection;
+}
