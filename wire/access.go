@@ -81,3 +81,100 @@ type ServerInfo struct {
 	PublicURL string `json:"publicUrl"`
 	Protocol  int    `json:"protocol"`
 }
+
+// SignInInfo is a browser that is signed in. Times are epoch milliseconds.
+type SignInInfo struct {
+	ID string `json:"id"`
+	// Method is link or passkey.
+	Method string `json:"method"`
+	// UserAgent is what the browser calls itself.
+	UserAgent  string `json:"userAgent"`
+	CreatedAt  int64  `json:"createdAt"`
+	ExpiresAt  int64  `json:"expiresAt"`
+	LastUsedAt int64  `json:"lastUsedAt,omitempty"`
+	// Current marks the browser that asks.
+	Current bool `json:"current,omitempty"`
+}
+
+// ListSignInsResponse lists browsers, newest first.
+type ListSignInsResponse struct {
+	SignIns []SignInInfo `json:"signIns"`
+}
+
+// SignInRequest names a browser that is signed in.
+type SignInRequest struct {
+	SignInID string `json:"signInId"`
+}
+
+// CreateSignInLinkResponse holds a code that signs one browser in, once, until ExpiresAt, and the address that holds it.
+type CreateSignInLinkResponse struct {
+	Code      string `json:"code"`
+	URL       string `json:"url"`
+	ExpiresAt int64  `json:"expiresAt"`
+}
+
+// KeyInfo is a key that acts as the account.
+type KeyInfo struct {
+	Key       string `json:"key"`
+	Name      string `json:"name"`
+	CreatedAt int64  `json:"createdAt"`
+}
+
+// LinkKeyRequest makes a key act as the account.
+type LinkKeyRequest struct {
+	Key  string `json:"key"`
+	Name string `json:"name"`
+}
+
+// KeyResponse is one key.
+type KeyResponse struct {
+	Key KeyInfo `json:"key"`
+}
+
+// ListKeysResponse lists keys, newest first.
+type ListKeysResponse struct {
+	Keys []KeyInfo `json:"keys"`
+}
+
+// KeyRequest names a key by its principal.
+type KeyRequest struct {
+	KeyID string `json:"keyId"`
+}
+
+// PasskeyInfo is a passkey. Times are epoch milliseconds.
+type PasskeyInfo struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	CreatedAt  int64  `json:"createdAt"`
+	LastUsedAt int64  `json:"lastUsedAt,omitempty"`
+}
+
+// PasskeyResponse is one passkey.
+type PasskeyResponse struct {
+	Passkey PasskeyInfo `json:"passkey"`
+}
+
+// ListPasskeysResponse lists passkeys, newest first.
+type ListPasskeysResponse struct {
+	Passkeys []PasskeyInfo `json:"passkeys"`
+}
+
+// PasskeyRequest names a passkey.
+type PasskeyRequest struct {
+	PasskeyID string `json:"passkeyId"`
+}
+
+// PasskeyChallenge is what an authenticator is asked: PublicKey is what browsers read with parseCreationOptionsFromJSON or
+// parseRequestOptionsFromJSON. It is answered once, within five minutes, together with ChallengeID.
+type PasskeyChallenge struct {
+	ChallengeID string         `json:"challengeId"`
+	PublicKey   map[string]any `json:"publicKey"`
+}
+
+// FinishPasskeyRequest answers a challenge with the authenticator's credential as JSON.
+type FinishPasskeyRequest struct {
+	ChallengeID string         `json:"challengeId"`
+	Credential  map[string]any `json:"credential"`
+	// Name is what a new passkey is called.
+	Name string `json:"name"`
+}

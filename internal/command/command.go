@@ -22,6 +22,7 @@ type commands struct {
 	Data   string `help:"Folder of the database, files and keys." placeholder:"DIR" env:"LOAM_DATA" default:"./loam-data"`
 
 	Serve     serveCommand     `cmd:"" help:"Run the server until it is told to stop."`
+	Link      linkCommand      `cmd:"" help:"Print a link that signs a browser in, or let a key act as the owner's account."`
 	Chat      chatCommand      `cmd:"" help:"Talk to an agent; starts a server for the time of the chat when none runs."`
 	Send      sendCommand      `cmd:"" help:"Send one message and print the answer."`
 	Agents    agentsCommand    `cmd:"" help:"List, show, make, change and delete agents."`

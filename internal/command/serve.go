@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
-	page "github.com/loam-agents/loam/console"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/command/exitcode"
 	"github.com/loam-agents/loam/internal/command/setting"
 	"github.com/loam-agents/loam/internal/server"
-	"github.com/loam-agents/loam/internal/transport/console"
 	"github.com/loam-agents/loam/internal/vault"
 )
 
@@ -79,7 +77,7 @@ func (c *serveCommand) configuration(a *app) (server.Config, error) {
 		AdminListen: c.AdminListen, AdminRemote: c.AdminRemote,
 		EgressAgentsOff: c.EgressAgents == "off", ProviderURLs: c.ProviderURL, AnthropicVersion: c.AnthropicVersion,
 		ModelsFile: c.ModelsFile, Workers: c.Workers, MaxBody: c.MaxBody, DrainTimeout: c.DrainTimeout,
-		TutorPace: c.TutorPace, CrashAt: c.CrashAt, Page: console.New(page.Files()),
+		TutorPace: c.TutorPace, CrashAt: c.CrashAt,
 	}
 	if c.TutorPace <= 0 {
 		cfg.TutorPace = -1
@@ -136,8 +134,12 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 			attributes = append(attributes, "admin", localURL(admin))
 		}
 		cfg.Logger.Info("ready", attributes...)
-		if isTerminal(a.err) {
-			a.welcome(h, first)
+		link := c.firstLink(ctx, cfg.Logger, h)
+		switch {
+		case isTerminal(a.err):
+			a.welcome(h, first, link)
+		case link != "":
+			fmt.Fprintln(a.err, "Sign in, once, within 15 minutes: "+link)
 		}
 		<-ctx.Done()
 		return nil
@@ -146,6 +148,19 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 		cfg.Logger.Info("stopped")
 	}
 	return err
+}
+
+// firstLink is how the owner's browser signs in after the first start; empty after other starts, and where lines are for machines.
+// It is a courtesy: `loam link` makes one at any time.
+func (c *serveCommand) firstLink(ctx context.Context, log *slog.Logger, h hosted) string {
+	if !h.server.First() || c.LogFormat == "json" {
+		return ""
+	}
+	link, err := h.server.SignInLink(ctx)
+	if err != nil && ctx.Err() == nil {
+		log.Warn("no sign-in link could be made; `loam link` tries again", "error", err)
+	}
+	return link
 }
 
 // hosted is a server of this process that listens.

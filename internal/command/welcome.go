@@ -33,7 +33,7 @@ func (f first) attributes() []any {
 
 // welcome tells the person who started the server what there is now and what to do next. It is a courtesy: when the server
 // cannot be asked, it says less.
-func (a *app) welcome(h hosted, f first) {
+func (a *app) welcome(h hosted, f first, link string) {
 	lines := []string{
 		"Loam is ready.",
 		"",
@@ -50,6 +50,9 @@ func (a *app) welcome(h hosted, f first) {
 		if f.provider == tutorProvider {
 			lines = append(lines, "            The tutor is no language model; `loam providers set --help` connects one.")
 		}
+	}
+	if link != "" {
+		lines = append(lines, "", "Sign in, once, within 15 minutes; `loam link` prints another link:", "  "+link)
 	}
 	lines = append(lines, "", "In another terminal, type:  loam chat"+a.dataFlag(), "Ctrl-C stops the server.", "")
 	fmt.Fprintln(a.err, "\n"+strings.Join(lines, "\n"))

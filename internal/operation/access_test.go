@@ -33,7 +33,30 @@ func build(t *testing.T, cfg server.Config) world {
 	}).Attachment.ID
 	must(t, h.Client, "SetSecret", object{"name": "kept", "value": []byte("v")})
 	w.token = servertest.Call[wire.CreateTokenResponse](h, "CreateToken", object{"name": "t", "scopes": []string{"read"}}).Info.ID
+	must(t, h.Client, "LinkKey", object{"key": linkedKey, "name": "desktop"})
+	w.signIn = signIn(t, h)
 	return w
+}
+
+// linkedKey acts as the owner's account.
+const linkedKey = "z6MkmM42vxfqZQsv4ehtTjFFxQ4sQKS2w6WR7emozFAn5cxu"
+
+// signIn signs a browser in and returns its id.
+func signIn(t *testing.T, h *servertest.Harness) string {
+	t.Helper()
+	h.Browser()
+	return servertest.Call[wire.ListSignInsResponse](h, "ListSignIns", nil).SignIns[0].ID
+}
+
+// refusal is the status with which a stranger is refused. Missing is the rule.
+func refusal(name string) int {
+	switch name {
+	case "CreateAgent":
+		return 400
+	case "LinkKey":
+		return 403
+	}
+	return 404
 }
 
 // rows has one request for each operation, on the owner's resources. `gone` is what a stranger is told; empty for operations
@@ -74,6 +97,12 @@ func rows(w world) map[string]struct {
 		"GetCaller":               {nil, ""},
 		"CreateToken":             {object{"name": "mine", "scopes": []string{"read"}}, ""},
 		"ListTokens":              {nil, ""},
+		"CreateSignInLink":        {nil, ""},
+		"ListSignIns":             {nil, ""},
+		"DeleteSignIn":            {object{"signInId": w.signIn}, "Sign-in not found"},
+		"ListKeys":                {nil, ""},
+		"UnlinkKey":               {object{"keyId": linkedKey}, "Key not found"},
+		"LinkKey":                 {object{"key": linkedKey, "name": "desktop"}, "Only the server owner may let keys act as their account"},
 		"DeleteToken":             {object{"tokenId": w.token}, "Token not found"},
 		"CreateSession":           {agent, noAgent},
 		"GetSession":              {session, noSession},
@@ -117,8 +146,7 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 				t.Errorf("%s on the stranger's own account: %d %s", op.Name, status, message)
 			case row.gone == "" && (bytes.Contains(fmt.Append(nil, out), []byte(w.agent))):
 				t.Errorf("%s shows the owner's: %v", op.Name, out)
-			case row.gone != "" && op.Name == "CreateAgent" && (status != 400 || message != row.gone),
-				row.gone != "" && op.Name != "CreateAgent" && (status != 404 || message != row.gone):
+			case row.gone != "" && (status != refusal(op.Name) || message != row.gone):
 				t.Errorf("%s by a stranger: %d %q, want %q", op.Name, status, message, row.gone)
 			}
 		}
@@ -129,7 +157,7 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 		}
 		// The same requests work for the owner; the deletions come last.
 		for _, op := range operations {
-			if strings.HasPrefix(op.Name, "Delete") {
+			if strings.HasPrefix(op.Name, "Delete") || op.Name == "UnlinkKey" {
 				continue
 			}
 			_, status, message := act(t, w.h.Client, op.Name, table[op.Name].request)
@@ -137,7 +165,7 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
 			}
 		}
-		for _, name := range []string{"DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken"} {
+		for _, name := range []string{"DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "UnlinkKey"} {
 			must(t, w.h.Client, name, table[name].request)
 		}
 	})
@@ -147,7 +175,7 @@ func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	w := build(t, server.Config{})
 	stranger := w.h.As(newKey(t, 7))
-	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none"}
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none"}
 	foreign, missing := rows(w), rows(none)
 	for name, row := range foreign {
 		if row.gone == "" {

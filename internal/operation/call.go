@@ -33,9 +33,16 @@ type Call struct {
 // RoleOwner is the role of an agent's own account.
 const RoleOwner = "owner"
 
-// admit decides whether the account may act on this server at all.
+// admit finds out for whom the caller acts and decides whether that account may act on this server at all.
 func (c *Call) admit(ctx context.Context) error {
-	return c.opts.Store.Read(ctx, func(tx store.Tx) error { return c.opts.Policy.MayAct(tx, c.Caller.Account) })
+	asked := c.Caller
+	return c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		c.Caller = asked
+		if err := c.resolve(tx); err != nil {
+			return err
+		}
+		return c.opts.Policy.MayAct(tx, c.Caller.Account)
+	})
 }
 
 // replayed answers a mutation whose very bytes were answered before.

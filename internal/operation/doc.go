@@ -66,8 +66,10 @@ type Caller struct {
 	// not sign.
 	Nonce        string
 	NonceExpires int64
-	// Via is how the caller proved who it is: signature, token or cookie.
+	// Via is how the caller proved who it is: ViaSignature, ViaToken or ViaCookie.
 	Via string
+	// Credential is the id of the token, sign-in or linked key that proved it; empty for an account's own key.
+	Credential string
 	// Scopes are what the caller's credential permits; nil when it permits everything.
 	Scopes []account.Scope
 	// IdempotencyKey makes a repetition of a mutation with the same fields answer what the first one answered; may be empty.
@@ -140,6 +142,8 @@ type Options struct {
 	StateDir func(agentID string) string
 	// About is what callers are told of the server.
 	About wire.ServerInfo
+	// SignInURL is the address that a sign-in code is opened with.
+	SignInURL func(code string) string
 	// Point is called at the named points of an operation; a crash test kills the process there. May be nil.
 	Point func(name string)
 	// Observe is told of every operation that was carried out or refused. May be nil; it must be quick.
@@ -177,7 +181,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), memoryOperations(), attachmentOperations(), secretOperations(), accessOperations()} {
+		runOperations(), memoryOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}

@@ -132,8 +132,8 @@ func definition(changes object) object {
 
 // world is what an owner has: one of each resource.
 type world struct {
-	h                                             *servertest.Harness
-	agent, session, run, attachment, event, token string
+	h                                                     *servertest.Harness
+	agent, session, run, attachment, event, token, signIn string
 }
 
 func sorted(list []string) []string {

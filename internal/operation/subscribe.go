@@ -18,21 +18,30 @@ const maxTree = 1000
 // watching is to read.
 var watching = Operation{Name: wire.SubscribeAction, Effect: Query}
 
-// Topic decides whether the caller may watch a subscription key, and returns the bus topic that carries its frames. The tree
-// of a run that is no root is published under its root.
-func (s *Service) Topic(ctx context.Context, caller Caller, key string) (topic string, err error) {
-	c := &Call{Service: s, Caller: caller}
+// Subscription is a key that a caller may watch.
+type Subscription struct {
+	// Caller is who watches: the account that a linked key acts for.
+	Caller Caller
+	// Key is what was asked for, and Topic the bus topic that carries its frames. The tree of a run that is no root is published
+	// under its root, and a linked key's own account is that which it acts for.
+	Key, Topic string
+}
+
+// Admit decides whether the caller may watch a subscription key.
+func (s *Service) Admit(ctx context.Context, caller Caller, key string) (Subscription, error) {
 	if err := watching.Permits(caller); err != nil {
-		return "", err
+		return Subscription{}, err
 	}
+	c := &Call{Service: s, Caller: caller}
 	if err := c.admit(ctx); err != nil {
-		return "", err
+		return Subscription{}, err
 	}
-	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
-		topic, err = c.topic(tx, key)
+	out := Subscription{Caller: c.Caller, Key: key}
+	err := s.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
+		out.Topic, err = c.topic(tx, key)
 		return err
 	})
-	return topic, err
+	return out, err
 }
 
 func (c *Call) topic(tx store.Tx, key string) (string, error) {
@@ -42,8 +51,8 @@ func (c *Call) topic(tx store.Tx, key string) (string, error) {
 	}
 	switch kind + "/" {
 	case wire.KeyAccount:
-		if rest == c.Caller.Account {
-			return key, nil
+		if rest == c.Caller.Account || rest == c.Caller.Credential {
+			return wire.KeyAccount + c.Caller.Account, nil
 		}
 	case wire.KeyAgent:
 		_, err := c.onAgent(tx, rest, wire.MsgAgentNotFound)
@@ -59,8 +68,8 @@ func (c *Call) topic(tx store.Tx, key string) (string, error) {
 }
 
 // Snapshot is what a new subscription gets before its events: the session, or every run of the tree, oldest first.
-func (s *Service) Snapshot(ctx context.Context, caller Caller, key string) ([]wire.Frame, error) {
-	c := &Call{Service: s, Caller: caller}
+func (s *Service) Snapshot(ctx context.Context, sub Subscription) ([]wire.Frame, error) {
+	c, key := &Call{Service: s, Caller: sub.Caller}, sub.Key
 	var out []wire.Frame
 	err := s.opts.Store.Read(ctx, func(tx store.Tx) error {
 		out = nil
@@ -86,7 +95,7 @@ func (s *Service) Snapshot(ctx context.Context, caller Caller, key string) ([]wi
 	return out, err
 }
 
-// LastSeq is the seq of the newest event of a session that Topic has admitted, zero when there is none.
+// LastSeq is the seq of the newest event of a session that Admit has admitted, zero when there is none.
 func (s *Service) LastSeq(ctx context.Context, sessionID string) (last int64, err error) {
 	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
 		session, err := sessionlog.Get(tx, sessionID)
@@ -96,7 +105,7 @@ func (s *Service) LastSeq(ctx context.Context, sessionID string) (last int64, er
 	return last, err
 }
 
-// EventsAfter is a page of a session's events for a subscription that Topic has admitted.
+// EventsAfter is a page of a session's events for a subscription that Admit has admitted.
 func (s *Service) EventsAfter(ctx context.Context, sessionID string, after, limit int64) (events []wire.SessionEvent, err error) {
 	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
 		events, err = sessionlog.Events(tx, sessionID, after, limit)

@@ -25,10 +25,7 @@ func (q *Queue) Start(ctx context.Context) error {
 	dispatching, stopDispatcher := context.WithCancel(base)
 	renewing, stopRenewer := context.WithCancel(base)
 	q.interruptAll, q.stopDispatcher, q.stopRenewer = interrupt, stopDispatcher, stopRenewer
-	q.mu.Lock()
-	q.working = work
-	q.mu.Unlock()
-	q.dispatcher.Go(func() { q.dispatch(dispatching) })
+	q.dispatcher.Go(func() { q.dispatch(dispatching, work) })
 	q.renewer.Go(func() { q.renew(renewing) })
 	return nil
 }
@@ -42,13 +39,9 @@ func (q *Queue) Stop(ctx context.Context) {
 		return
 	}
 	q.stopped = true
-	// First nothing is launched any more, so that the work can be waited for.
-	q.mu.Lock()
-	q.working = nil
-	q.mu.Unlock()
+	// The dispatcher goes first: once it is gone nothing is launched, and the work can be waited for.
 	q.stopDispatcher()
 	q.dispatcher.Wait()
-	q.handBackSurplus(context.WithoutCancel(ctx))
 	idle := make(chan struct{})
 	go func() {
 		q.work.Wait()
@@ -74,11 +67,10 @@ func (q *Queue) Executing() int {
 }
 
 // dispatch claims whenever there is a hint, and sweeps at its interval however many hints come in between.
-func (q *Queue) dispatch(ctx context.Context) {
+func (q *Queue) dispatch(ctx, work context.Context) {
 	sweep := q.opts.Clock.After(q.opts.Sweep)
 	for {
-		q.handBackSurplus(context.WithoutCancel(ctx))
-		q.fill(ctx)
+		q.fill(ctx, work)
 		select {
 		case <-q.wake:
 		case <-sweep:
@@ -93,14 +85,14 @@ func (q *Queue) dispatch(ctx context.Context) {
 }
 
 // fill claims until no slot or no work is left.
-func (q *Queue) fill(ctx context.Context) {
+func (q *Queue) fill(ctx, work context.Context) {
 	collisions := 0
 	for ctx.Err() == nil {
 		free := q.opts.Workers - q.Executing()
 		if free <= 0 {
 			return
 		}
-		n, more, err := q.claim(ctx, free)
+		n, err := q.claim(ctx, work, free)
 		switch {
 		case errors.Is(err, store.ErrUnique) && collisions < maxCollisions:
 			// Another process took a different run of the same session at the same moment: now its lease is visible.
@@ -110,22 +102,8 @@ func (q *Queue) fill(ctx context.Context) {
 				q.opts.Log.Error("claim runs", "error", err)
 			}
 			return
-		case n < free && !more:
+		case n < free:
 			return
-		}
-	}
-}
-
-// handBackSurplus queues again what was claimed for workers that were not free.
-func (q *Queue) handBackSurplus(ctx context.Context) {
-	q.mu.Lock()
-	surplus := q.surplus
-	q.surplus = nil
-	q.mu.Unlock()
-	for _, lease := range surplus {
-		if err := q.release(ctx, lease, nil, true); err != nil {
-			// Nobody renews the lease: it runs out, and a sweep queues the run again.
-			q.opts.Log.Error("hand back a run", "run", lease.id, "error", err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.owner = key.ID()
+	s.owner, s.first = key.ID(), true
 	first := s.firstModel(ctx)
 	return s.store.Write(ctx, store.Interactive, func(tx store.Tx) error { return s.found(tx, first) })
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/loam-agents/loam/internal/store/sqlite"
 	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/transport/inbound"
+	"github.com/loam-agents/loam/internal/transport/origin"
 	"github.com/loam-agents/loam/internal/transport/rest"
 	"github.com/loam-agents/loam/internal/transport/signed"
 	"github.com/loam-agents/loam/internal/vault"
@@ -51,6 +52,8 @@ type Server struct {
 	cfg     Config
 	started time.Time
 	owner   principal.ID
+	// first says that this start made the owner.
+	first bool
 
 	store     store.Store
 	blobs     *blobstore.Dir
@@ -65,6 +68,7 @@ type Server struct {
 	ops       *operation.Service
 	signed    *signed.Server
 	rest      *rest.Server
+	origin    *origin.Policy
 	http      *http.Server
 	listener  net.Listener
 
@@ -181,16 +185,22 @@ func (s *Server) assemble() error {
 // door makes what callers meet.
 func (s *Server) door(turns *engine.Engine, point func(string)) {
 	cfg := &s.cfg
+	listen := cfg.Listen
+	if s.listener != nil {
+		listen = s.Addr()
+	}
+	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
 		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Engine: turns, Models: s.models, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,
 		},
+		SignInURL: s.signInURL,
 	})
 	limits := inbound.Limits{MaxBody: cfg.MaxBody}
 	s.rest = rest.New(rest.Options{
-		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Limits: limits,
+		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Limits: limits, Origin: s.origin,
 	})
 	s.signed = signed.New(signed.Options{
 		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Health: s.health, Version: s.version(),
@@ -240,6 +250,9 @@ func (c *Config) trustAccounts() bool {
 func (s *Server) stateDir(agentID string) string {
 	return filepath.Join(s.cfg.DataDir, "agents", agentID)
 }
+
+// First tells whether this is the first start on the data.
+func (s *Server) First() bool { return s.first }
 
 // Owner is the server owner's account.
 func (s *Server) Owner() principal.ID { return s.owner }

@@ -53,6 +53,24 @@ func (h *Harness) REST(token string) *REST {
 	return r
 }
 
+// Browser signs a browser in as the owner, with a one-time code, and returns a caller that shows its cookie.
+func (h *Harness) Browser() *REST {
+	h.t.Helper()
+	code := Call[wire.CreateSignInLinkResponse](h, "CreateSignInLink", nil).Code
+	r := h.REST("")
+	a := r.Do(http.MethodPost, "/api/v1/sign-in", map[string]any{"code": code})
+	if a.Status != http.StatusNoContent {
+		h.t.Fatalf("sign in: %d %s", a.Status, a.Body)
+	}
+	return r.With("Cookie", a.Cookie())
+}
+
+// Cookie is what a browser sends after it has got this answer: name and value of the cookie that was set.
+func (a Answer) Cookie() string {
+	pair, _, _ := strings.Cut(a.Header.Get("Set-Cookie"), ";")
+	return pair
+}
+
 // With returns a caller that sends another header, in place of one of that name.
 func (r *REST) With(name, value string) *REST {
 	out := *r

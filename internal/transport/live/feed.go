@@ -7,9 +7,11 @@ package live
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/wire"
 )
@@ -42,19 +44,22 @@ func (f *Feed) Close() { f.sub.Close() }
 // Ready receives when Flush may have something to send.
 func (f *Feed) Ready() <-chan struct{} { return f.sub.Ready() }
 
-// Join joins a topic that Service.Topic has admitted for the key and returns the state that a client gets first. Whatever is
-// published afterwards is sent by Flush.
-func (f *Feed) Join(ctx context.Context, who operation.Caller, key, topic string) ([]wire.Frame, error) {
-	f.sub.Join(topic)
-	snapshot, err := f.ops.Snapshot(ctx, who, key)
+// Join joins the topic of a subscription and returns the state that a client gets first. Whatever is published afterwards is sent
+// by Flush, and Flush fails with ErrRevoked once the caller's credential is revoked.
+func (f *Feed) Join(ctx context.Context, s operation.Subscription) ([]wire.Frame, error) {
+	f.sub.Join(s.Topic)
+	if s.Caller.Credential != "" {
+		f.sub.Join(notify.KeyCredential + s.Caller.Credential)
+	}
+	snapshot, err := f.ops.Snapshot(ctx, s)
 	if err != nil {
-		f.sub.Leave(topic)
+		f.sub.Leave(s.Topic)
 	}
 	return snapshot, err
 }
 
-// Watch joins a topic that has no state. What is published there is sent like everything else.
-func (f *Feed) Watch(topic string) { f.sub.Join(topic) }
+// ErrRevoked says that the credential which opened a stream was revoked.
+var ErrRevoked = errors.New("credential was revoked")
 
 // Replay sends the events of a session after a seq; a key of another kind has none. Events that Replay sent are not sent again.
 func (f *Feed) Replay(ctx context.Context, key string, after int64) error {
@@ -75,7 +80,8 @@ func (f *Feed) Sent(key string) int64 { return f.sent[key] }
 
 // Flush sends what was published. Durable events that a replay has already sent are left out, and so are the partials before
 // them, which would show their text once more. Transactions may announce themselves in another order than they committed in:
-// where a seq is missing, the log is read. It fails with bus.ErrTooSlow when messages are missing, and with the sink's errors.
+// where a seq is missing, the log is read. It fails with bus.ErrTooSlow when messages are missing, with ErrRevoked, and with the
+// sink's errors.
 func (f *Feed) Flush(ctx context.Context) error {
 	batch, err := f.sub.Take()
 	if err != nil {
@@ -83,6 +89,8 @@ func (f *Feed) Flush(ctx context.Context) error {
 	}
 	for i, m := range batch {
 		switch ev := m.Frame.Event; {
+		case strings.HasPrefix(m.Topic, notify.KeyCredential):
+			return ErrRevoked
 		case ev == nil:
 			if m.Partial() && f.overtaken(m.Topic, batch[i+1:]) {
 				continue

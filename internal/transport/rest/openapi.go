@@ -39,7 +39,7 @@ func document(endpoints []endpoint) []byte {
 			Schemas: b.registry,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"token":  {Type: "http", Scheme: "bearer", Description: "A token, loam_…"},
-				"cookie": {Type: "apiKey", In: "cookie", Name: "loam_session", Description: "A browser that is signed in"},
+				"cookie": {Type: "apiKey", In: "cookie", Name: CookieName, Description: "A browser that is signed in"},
 			},
 		},
 		Security: []map[string][]string{{"token": {}}, {"cookie": {}}},
@@ -105,7 +105,7 @@ func (b *builder) response(e *endpoint) *huma.Response {
 		}}
 	case e.Kind == operation.Download:
 		out.Content = map[string]*huma.MediaType{mediaBytes: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
-	case e.Reply != nil:
+	case e.Reply != nil && e.OK() != http.StatusNoContent:
 		out.Content = map[string]*huma.MediaType{mediaJSON: {Schema: b.registry.Schema(reflect.TypeOf(e.Reply), true, "")}}
 	}
 	if e.Tagged || e.Method == http.MethodGet && e.events == nil {

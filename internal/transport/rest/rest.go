@@ -21,6 +21,7 @@ import (
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/internal/transport/inbound"
 	"github.com/loam-agents/loam/internal/transport/live"
+	"github.com/loam-agents/loam/internal/transport/origin"
 )
 
 // Base is the path below which the routes lie, and DocumentPath where they are described.
@@ -36,6 +37,8 @@ type Options struct {
 	Clock      clock.Clock
 	IDs        id.Source
 	Logger     *slog.Logger
+	// Origin says under which names the server answers, and whose pages may ask for changes.
+	Origin *origin.Policy
 	// Limits bound the bodies of requests.
 	inbound.Limits
 }
@@ -103,7 +106,7 @@ func (s *Server) endpoints() []endpoint {
 			out = append(out, s.endpoint(op))
 		}
 	}
-	return append(out, s.streamEndpoints()...)
+	return append(append(out, s.signInEndpoints()...), s.streamEndpoints()...)
 }
 
 func (s *Server) endpoint(op operation.Operation) endpoint {
@@ -119,4 +122,10 @@ func Serves(path string) bool {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := s.opts.Origin.CheckHost(r); err != nil {
+		s.refuse(func(http.ResponseWriter) error { return err })(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}

@@ -55,6 +55,12 @@ func walk() []call {
 		{"SetSecret", "PUT", "/secrets/key", object{"value": "s3cret"}, "", ""},
 		{"ListSecrets", "GET", "/secrets", nil, "", ""},
 		{"DeleteSecret", "DELETE", "/secrets/key", nil, "", ""},
+		{"CreateSignInLink", "POST", "/sign-ins", nil, "", ""},
+		{"ListSignIns", "GET", "/sign-ins", nil, "signIns.0.id", "signInId"},
+		{"DeleteSignIn", "DELETE", "/sign-ins/{signInId}", nil, "", ""},
+		{"LinkKey", "POST", "/keys", object{"key": "z6MkmM42vxfqZQsv4ehtTjFFxQ4sQKS2w6WR7emozFAn5cxu", "name": "desktop"}, "", ""},
+		{"ListKeys", "GET", "/keys", nil, "keys.0.key", "keyId"},
+		{"UnlinkKey", "DELETE", "/keys/{keyId}", nil, "", ""},
 		{"CreateToken", "POST", "/tokens", object{"name": "ci", "scopes": []string{"read"}}, "info.id", "tokenId"},
 		{"ListTokens", "GET", "/tokens", nil, "", ""},
 		{"DeleteToken", "DELETE", "/tokens/{tokenId}", nil, "", ""},
@@ -72,6 +78,7 @@ func fill(path string, kept map[string]string) string {
 func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
 		w := build(t, cfg)
+		w.h.Browser()
 		c := newChecker(t, w.api)
 		routes := map[string]*operation.Route{}
 		for _, op := range operation.New(operation.Options{}).Operations() {

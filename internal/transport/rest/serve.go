@@ -85,6 +85,12 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, e *endpoint,
 		Protocol: wire.ProtocolNumber, Transport: "rest", RequestID: requestID, Routed: true,
 		IdempotencyKey: r.Header.Get("Idempotency-Key"), IfMatch: r.Header.Get("If-Match"), Async: wantsAsync(r.Header),
 	}}
+	if r.Header.Get("Authorization") == "" {
+		// A browser adds its cookie by itself, whatever page makes it ask.
+		if err := s.opts.Origin.CheckSource(r); err != nil {
+			return caller{}, err
+		}
+	}
 	if e.open {
 		return who, nil
 	}
@@ -92,13 +98,17 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, e *endpoint,
 	if err != nil {
 		return caller{}, err
 	}
-	who.credential = credential
+	who.credential, who.Credential = credential, credential.ID
 	who.Account, who.Signer, who.Via, who.Scopes = credential.Account, credential.Account, credential.Via, credential.Scopes
 	return who, nil
 }
 
 func (s *Server) credential(ctx context.Context, r *http.Request) (operation.Credential, error) {
-	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	header := r.Header.Get("Authorization")
+	if cookie, err := r.Cookie(CookieName); err == nil && header == "" {
+		return s.opts.Operations.Browser(ctx, cookie.Value)
+	}
+	scheme, text, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") || strings.TrimSpace(text) == "" {
 		return operation.Credential{}, fault.New(fault.Unauthenticated, "Sign in, or send a token: Authorization: Bearer loam_…")
 	}

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/fault"
-	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/transport/live"
@@ -101,7 +99,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, who caller, key 
 	if err != nil {
 		return err
 	}
-	topic, err := s.opts.Operations.Topic(r.Context(), who.Caller, key)
+	admitted, err := s.opts.Operations.Admit(r.Context(), who.Caller, key)
 	if err != nil {
 		return err
 	}
@@ -113,8 +111,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, who caller, key 
 		return fault.New(fault.Unavailable, "The server is stopping: try again soon")
 	}
 	defer leave()
-	f.feed.Watch(notify.KeyCredential + who.credential.ID)
-	snapshot, err := f.feed.Join(r.Context(), who.Caller, key, topic)
+	snapshot, err := f.feed.Join(r.Context(), admitted)
 	if err != nil {
 		return err
 	}
@@ -203,8 +200,11 @@ func (f *follower) follow(ctx context.Context, snapshot []wire.Frame, after int6
 			return ctx.Err()
 		}
 	}
-	if errors.Is(err, bus.ErrTooSlow) {
+	switch {
+	case errors.Is(err, bus.ErrTooSlow):
 		return f.send("end", "", End{Reason: endTooSlow})
+	case errors.Is(err, live.ErrRevoked):
+		return f.send("end", "", End{Reason: endRevoked})
 	}
 	return err
 }
@@ -227,13 +227,9 @@ func (f *follower) begin(ctx context.Context, snapshot []wire.Frame, after int64
 
 // Message implements live.Sink.
 func (f *follower) Message(ctx context.Context, m *bus.Message) error {
-	switch {
-	case m.Partial():
+	if m.Partial() {
 		f.active = true
 		return f.event("partial", "", m.JSON())
-	case strings.HasPrefix(m.Topic, notify.KeyCredential):
-		f.end(endRevoked)
-		return nil
 	}
 	return f.Frame(ctx, &m.Frame)
 }

@@ -200,7 +200,7 @@ func (s *Server) act(ctx context.Context, who operation.Caller, env *wire.Envelo
 	return op.Encode(result)
 }
 
-// authenticate verifies an envelope and that its signer may act for its account.
+// authenticate verifies an envelope. Whether its signer may act for its account, the operation decides.
 func (s *Server) authenticate(raw []byte) (*wire.Envelope, error) {
 	fields, err := wire.DecodeEnvelope(raw)
 	if err != nil {
@@ -214,9 +214,6 @@ func (s *Server) authenticate(raw []byte) (*wire.Envelope, error) {
 	env, err := wire.Verify(fields, s.opts.Clock.Now(), wire.ClockWindow)
 	if err != nil {
 		return nil, authFault(err)
-	}
-	if env.Signer != env.Account {
-		return nil, fault.New(fault.Unauthenticated, wire.MsgNotAuthorized)
 	}
 	return env, nil
 }
@@ -236,7 +233,7 @@ func authFault(err error) error {
 
 func caller(env *wire.Envelope, transport, requestID string) operation.Caller {
 	return operation.Caller{
-		Account: env.Account.String(), Signer: env.Signer.String(), Protocol: env.Protocol, Transport: transport, Via: "signature", RequestID: requestID,
+		Account: env.Account.String(), Signer: env.Signer.String(), Protocol: env.Protocol, Transport: transport, Via: operation.ViaSignature, RequestID: requestID,
 		Nonce: hex.EncodeToString(env.Digest[:]), NonceExpires: env.TS + wire.ClockWindow.Milliseconds(),
 	}
 }

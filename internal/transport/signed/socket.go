@@ -51,6 +51,10 @@ type socket struct {
 	// jobs are what the reader asks the writer to send: answers to subscriptions, and errors.
 	jobs chan job
 
+	// alias is what the client calls a topic, where that is not the topic's name: the account of a linked key. It belongs to the
+	// writer.
+	alias map[string]string
+
 	// account and keys belong to the reader.
 	account string
 	keys    map[string]bool
@@ -74,7 +78,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	c := &socket{
 		server: s, conn: conn, stop: make(chan struct{}), jobs: make(chan job, maxJobs),
-		keys: map[string]bool{}, code: websocket.StatusNormalClosure,
+		keys: map[string]bool{}, alias: map[string]string{}, code: websocket.StatusNormalClosure,
 	}
 	c.feed = live.NewFeed(s.opts.Operations, s.opts.Bus, c)
 	defer c.feed.Close()
@@ -202,13 +206,23 @@ func (c *socket) write(ctx context.Context) {
 			return
 		}
 	}
-	if errors.Is(err, bus.ErrTooSlow) {
+	switch {
+	case errors.Is(err, bus.ErrTooSlow):
 		c.end(CloseTooSlow, "Too slow: reconnect and resume from your last seq")
+	case errors.Is(err, live.ErrRevoked):
+		c.end(websocket.StatusPolicyViolation, "The key was taken out of the account")
 	}
 }
 
 // Message implements live.Sink. Its text is encoded once for all sockets.
-func (c *socket) Message(ctx context.Context, m *bus.Message) error { return c.send(ctx, m.JSON()) }
+func (c *socket) Message(ctx context.Context, m *bus.Message) error {
+	if name := c.alias[m.Topic]; name != "" && m.Frame.Key == m.Topic {
+		frame := m.Frame
+		frame.Key = name
+		return c.Frame(ctx, &frame)
+	}
+	return c.send(ctx, m.JSON())
+}
 
 // Frame implements live.Sink.
 func (c *socket) Frame(ctx context.Context, f *wire.Frame) error {

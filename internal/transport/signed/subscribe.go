@@ -31,12 +31,12 @@ func (c *socket) subscribe(ctx context.Context, raw []byte) error {
 	}
 	who := caller(env, "websocket", c.server.opts.IDs())
 	ctx = about(ctx, who, key)
-	topic, err := c.server.opts.Operations.Topic(ctx, who, key)
+	admitted, err := c.server.opts.Operations.Admit(ctx, who, key)
 	if err != nil {
 		return err
 	}
 	c.account, c.keys[key] = account, true
-	c.enqueue(func(ctx context.Context) error { return c.begin(about(ctx, who, key), who, key, topic, after) })
+	c.enqueue(func(ctx context.Context) error { return c.begin(about(ctx, who, key), account, admitted, after) })
 	return nil
 }
 
@@ -53,19 +53,22 @@ func about(ctx context.Context, who operation.Caller, key string) context.Contex
 
 // begin joins the topic, then sends the state and the events that the client does not have. Nothing published after the join
 // is lost, and nothing that the replay sent is sent again.
-func (c *socket) begin(ctx context.Context, who operation.Caller, key, topic string, after int64) error {
-	snapshot, err := c.feed.Join(ctx, who, key, topic)
+func (c *socket) begin(ctx context.Context, account string, s operation.Subscription, after int64) error {
+	snapshot, err := c.feed.Join(ctx, s)
 	if err != nil {
 		return c.fail(ctx, err)
 	}
-	c.server.opts.Logger.DebugContext(ctx, "[agents/ws] subscribed", "key", key)
-	first := []wire.Frame{{Kind: wire.FrameSubscribed, Key: key, AccountID: who.Account}}
+	c.server.opts.Logger.DebugContext(ctx, "[agents/ws] subscribed", "key", s.Key)
+	if s.Key != s.Topic && strings.HasPrefix(s.Key, wire.KeyAccount) {
+		c.alias[s.Topic] = s.Key
+	}
+	first := []wire.Frame{{Kind: wire.FrameSubscribed, Key: s.Key, AccountID: account}}
 	for _, f := range append(first, snapshot...) {
 		if err := c.Frame(ctx, &f); err != nil {
 			return err
 		}
 	}
-	return c.feed.Replay(ctx, key, after)
+	return c.feed.Replay(ctx, s.Key, after)
 }
 
 // subscription reads the fields of a Subscribe action.

@@ -1,0 +1,74 @@
+package rest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/operation"
+)
+
+// CookieName is the cookie with which a browser proves that it is signed in.
+const CookieName = "loam_session"
+
+// SignInFields is a one-time code.
+type SignInFields struct {
+	Code string `json:"code"`
+}
+
+// signInEndpoints are for people who are nobody yet, or will not be somebody any more. They are no operations: those are done by
+// an account.
+func (s *Server) signInEndpoints() []endpoint {
+	return []endpoint{
+		{id: "SignIn", open: true, handle: s.signIn, Route: operation.Route{
+			Method: http.MethodPost, Path: "/sign-in", Summary: "Sign a browser in with a one-time code", Status: http.StatusNoContent,
+			Note:    "Sets the cookie " + CookieName + ".",
+			Request: SignInFields{},
+		}},
+		{id: "SignOut", open: true, handle: s.signOut, Route: operation.Route{
+			Method: http.MethodPost, Path: "/sign-out", Summary: "Sign this browser out", Status: http.StatusNoContent,
+		}},
+	}
+}
+
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ caller) error {
+	fields, err := s.fields(w, r, &operation.Route{Method: http.MethodPost, Path: "/sign-in", Request: SignInFields{}})
+	if err != nil {
+		return err
+	}
+	code, _ := fields["code"].(string)
+	if code == "" {
+		return fault.Invalid("code is required").With("field", "code")
+	}
+	cookie, expiresAt, err := s.opts.Operations.SignIn(r.Context(), code, r.UserAgent())
+	if err != nil {
+		return err
+	}
+	s.setCookie(w, cookie, expiresAt)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// setCookie has a browser prove itself until a time, in epoch milliseconds.
+func (s *Server) setCookie(w http.ResponseWriter, value string, expiresAt int64) {
+	cookie := &http.Cookie{
+		Name: CookieName, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.opts.Origin.Secure(),
+		Expires: time.UnixMilli(expiresAt),
+	}
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, cookie)
+}
+
+// signOut answers the same whether anybody was signed in: afterwards nobody is.
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request, _ caller) error {
+	if cookie, err := r.Cookie(CookieName); err == nil {
+		if err := s.opts.Operations.SignOut(r.Context(), cookie.Value); err != nil {
+			return err
+		}
+	}
+	s.setCookie(w, "", 0)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
