@@ -83,7 +83,7 @@ test-console: build .cache/console-checked ## the page: types, unit tests, and t
 	@cd console && npm run --silent test:browser
 
 # The quick checks of the page, when something of it has changed.
-.cache/console-checked: .cache/console-packages $(CONSOLE) $(CONSOLE_TESTS)
+.cache/console-checked: .cache/console-packages $(CONSOLE) $(CONSOLE_TESTS) internal/transport/rest/testdata/openapi.json
 	@echo "console: types and unit tests"
 	@cd console && npm run --silent types && npm run --silent test
 	@touch $@

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"time"
 
+	page "github.com/loam-agents/loam/console"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/command/exitcode"
 	"github.com/loam-agents/loam/internal/command/setting"
 	"github.com/loam-agents/loam/internal/server"
+	"github.com/loam-agents/loam/internal/transport/console"
 	"github.com/loam-agents/loam/internal/vault"
 )
 
@@ -77,7 +79,7 @@ func (c *serveCommand) configuration(a *app) (server.Config, error) {
 		AdminListen: c.AdminListen, AdminRemote: c.AdminRemote,
 		EgressAgentsOff: c.EgressAgents == "off", ProviderURLs: c.ProviderURL, AnthropicVersion: c.AnthropicVersion,
 		ModelsFile: c.ModelsFile, Workers: c.Workers, MaxBody: c.MaxBody, DrainTimeout: c.DrainTimeout,
-		TutorPace: c.TutorPace, CrashAt: c.CrashAt,
+		TutorPace: c.TutorPace, CrashAt: c.CrashAt, Page: console.New(page.Files()),
 	}
 	if c.TutorPace <= 0 {
 		cfg.TutorPace = -1

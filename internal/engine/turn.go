@@ -63,6 +63,10 @@ func (e *Engine) Execute(ctx context.Context, lease *runs.Lease) (runs.Outcome, 
 	return failure(err)
 }
 
+// markAfter is how long a turn works before readers are told, with a write of its own, that its run is running. A turn that is
+// quicker than a person notices ends without it, and one that writes something says it there.
+const markAfter = 100 * time.Millisecond
+
 // markRunning tells readers that the run has begun, beside the work, since nothing depends on it. The function that it returns
 // waits for it; a mark that is still on its way when the turn has ended is not worth waiting for.
 func (t *turn) markRunning(ctx context.Context) (wait func()) {
@@ -70,6 +74,11 @@ func (t *turn) markRunning(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		select {
+		case <-t.engine.opts.Clock.After(markAfter):
+		case <-ctx.Done():
+			return
+		}
 		if err := t.lease.Start(ctx); err != nil && ctx.Err() == nil {
 			t.engine.opts.Logger.WarnContext(ctx, "mark a run as running", "error", err)
 		}

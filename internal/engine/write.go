@@ -28,7 +28,8 @@ func (t *turn) finish(ctx context.Context, answer model.Event) error {
 	return t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
 		said := t.said
 		if !silent {
-			events, err := t.append(tx, t.lease, whole(answer.Message, nil), t.spoken(answer, text))
+			// Finish checks the lease for both.
+			events, err := t.append(tx, nil, whole(answer.Message, nil), t.spoken(answer, text))
 			if err != nil {
 				return err
 			}
@@ -98,17 +99,21 @@ func (c *call) silent() bool {
 	return c.verb != nil && c.verb.Silent() && c.err == nil && c.result.Change != nil
 }
 
-// pure calls may be recorded together with their results, since nothing is lost when both are.
+// pure calls change nothing that a later call could look at.
 func (c *call) pure() bool { return c.verb == nil || c.verb.Effect() == verbs.Pure || c.verb.Silent() }
 
-// act writes what was said, carries out the calls, and writes their results. Calls that only read are written with their
-// results in one transaction; others are announced first, and each takes effect in the transaction that records its result.
+// elsewhere tells whether a call acts before its result is recorded, so that a crash may come between the two.
+func (c *call) elsewhere() bool { return c.verb != nil && c.verb.Effect() == verbs.SideEffecting }
+
+// act writes what was said, carries out the calls, and writes their results, all in one transaction if that loses nothing. Calls
+// that act elsewhere, or that change what a later one of the same answer looks at, are announced first, and each takes effect in
+// a transaction of its own that records its result.
 func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) error {
 	calls := make([]*call, len(parts))
 	announce := false
 	for i, p := range parts {
 		calls[i] = &call{part: p, verb: t.engine.opts.Verbs.Find(p.Name)}
-		announce = announce || !calls[i].pure()
+		announce = announce || calls[i].elsewhere() || !calls[i].pure() && i < len(parts)-1
 	}
 	t.partial.done()
 	if !announce {
@@ -117,7 +122,11 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 				return err
 			}
 		}
-		return t.write(ctx, answer, calls, calls)
+		if err := t.write(ctx, answer, calls, calls); err != nil {
+			return err
+		}
+		t.engine.opts.Point(PointEffectDone)
+		return nil
 	}
 	// Whether a silent call will be silent must be known before anything is announced; preparing it changes nothing.
 	for _, c := range calls {
@@ -147,6 +156,9 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 // write appends the answer's text and calls, and the results of those that have one, and counts the usage.
 func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*call) error {
 	err := t.commit(ctx, func(tx store.Tx) error {
+		if err := t.lease.Check(tx); err != nil {
+			return err
+		}
 		var outcomes []sessionlog.Entry
 		for _, c := range results {
 			e, err := t.outcome(tx, c)
@@ -159,7 +171,7 @@ func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*
 		}
 		message := whole(answer.Message, calls)
 		entries := append(t.announcement(answer, calls), outcomes...)
-		if _, err := t.append(tx, t.lease, message, entries...); err != nil {
+		if _, err := t.append(tx, nil, message, entries...); err != nil {
 			return err
 		}
 		if len(entries) == 0 {
@@ -212,11 +224,14 @@ func (t *turn) execute(ctx context.Context, c *call) error {
 // settle makes the effect of an announced call and records its result.
 func (t *turn) settle(ctx context.Context, c *call) error {
 	err := t.commit(ctx, func(tx store.Tx) error {
+		if err := t.lease.Check(tx); err != nil {
+			return err
+		}
 		e, err := t.outcome(tx, c)
 		if err != nil || c.silent() {
 			return err
 		}
-		_, err = t.append(tx, t.lease, nil, e)
+		_, err = t.append(tx, nil, nil, e)
 		return err
 	})
 	t.engine.opts.Point(PointEffectDone)
@@ -248,15 +263,11 @@ func (t *turn) commit(ctx context.Context, fn func(store.Tx) error) error {
 	}
 }
 
-// outcome applies a call's change, if it has one, and returns the event of its result. The lease failing is the run's end, not
-// a result.
+// outcome applies a call's change, if it has one, and returns the event of its result. The caller has checked the lease.
 func (t *turn) outcome(tx store.Tx, c *call) (sessionlog.Entry, error) {
 	event := wire.ToolResultEvent{Type: sessionlog.TypeToolResult, ToolCallID: c.part.CallID, Name: c.part.Name}
 	value, err := c.result.Value, c.err
 	if err == nil && c.result.Change != nil {
-		if e := t.lease.Check(tx); e != nil {
-			return sessionlog.Entry{}, e
-		}
 		if value, err = c.result.Change.Apply(tx); err != nil {
 			return sessionlog.Entry{}, &failedChange{c, err}
 		}

@@ -123,9 +123,9 @@ func (n *Notifier) CredentialRevoked(tx store.Tx, id string) {
 
 // RunChanged is the hook of the run queue: it mirrors the run's state in its session, writes the error of a failed turn into
 // the log, and announces the run.
-func (n *Notifier) RunChanged(tx store.Tx, r *runs.Run) error {
+func (n *Notifier) RunChanged(tx store.Tx, r *runs.Run, busy bool) error {
 	if r.Kind == runs.KindAgent && r.Session != "" {
-		if err := n.mirror(tx, r); err != nil {
+		if err := n.mirror(tx, r, busy); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (n *Notifier) RunChanged(tx store.Tx, r *runs.Run) error {
 	return nil
 }
 
-func (n *Notifier) mirror(tx store.Tx, r *runs.Run) error {
+func (n *Notifier) mirror(tx store.Tx, r *runs.Run, busy bool) error {
 	log := n.opts.Sessions()
 	if r.Status == runs.Failed {
 		entry := sessionlog.Entry{Run: r.ID, Payload: wire.ErrorEvent{
@@ -149,18 +149,12 @@ func (n *Notifier) mirror(tx store.Tx, r *runs.Run) error {
 		}
 	}
 	status := sessionlog.StatusStreaming
-	if !r.Status.Live() {
-		busy, err := runs.SessionBusy(tx, r.Session, r.ID)
-		if err != nil {
-			return err
-		}
-		switch {
-		case busy:
-		case r.Status == runs.Failed:
-			status = sessionlog.StatusError
-		default:
-			status = sessionlog.StatusIdle
-		}
+	switch {
+	case r.Status.Live() || busy:
+	case r.Status == runs.Failed:
+		status = sessionlog.StatusError
+	default:
+		status = sessionlog.StatusIdle
 	}
 	return missing(log.SetStatus(tx, r.Session, status))
 }

@@ -162,7 +162,7 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 		id: req.ClientMessageID, label: "Client message ID", session: sessionID,
 		request: map[string]any{"sessionId": sessionID, "content": c.fields["content"]},
 	}
-	return c.startTurn(ctx, same, func(tx store.Tx) (pending, error) {
+	return c.startTurn(ctx, same, func(tx store.Tx, runID string) (pending, error) {
 		s, found, err := c.onSession(tx, sessionID)
 		if err != nil {
 			return pending{}, err
@@ -176,7 +176,7 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 			return pending{}, err
 		}
 		last := events[len(events)-1].Seq
-		return c.enqueueTurn(tx, &s, found, runTitle(m.texts[0].Text), last, engine.Input{Kind: "message", LastSeq: last})
+		return c.enqueueTurn(tx, runID, &s, found, runTitle(m.texts[0].Text), last, engine.Input{Kind: "message", LastSeq: last})
 	})
 }
 
@@ -229,7 +229,7 @@ func retrySession(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return c.startTurn(ctx, once{session: sessionID}, func(tx store.Tx) (pending, error) {
+	return c.startTurn(ctx, once{session: sessionID}, func(tx store.Tx, runID string) (pending, error) {
 		s, found, err := c.onSession(tx, sessionID)
 		if err != nil {
 			return pending{}, err
@@ -248,24 +248,29 @@ func retrySession(ctx context.Context, c *Call) (Result, error) {
 		if !ok || latest.Status != runs.Failed {
 			return pending{}, fault.Invalid("Nothing to retry: the latest run did not fail")
 		}
-		return c.enqueueTurn(tx, &s, found, latest.Title, s.LastSeq, engine.Input{Kind: "session-retry", RetryOf: latest.ID})
+		return c.enqueueTurn(tx, runID, &s, found, latest.Title, s.LastSeq, engine.Input{Kind: "session-retry", RetryOf: latest.ID})
 	})
 }
 
-func (c *Call) enqueueTurn(tx store.Tx, s *sessionlog.Session, found access, title string, seq int64, input engine.Input) (pending, error) {
+func (c *Call) enqueueTurn(tx store.Tx, runID string, s *sessionlog.Session, found access, title string, seq int64, input engine.Input) (pending, error) {
 	body, err := json.Marshal(input)
 	if err != nil {
 		return pending{}, fmt.Errorf("encode run input: %w", err)
 	}
 	run, err := c.opts.Runs.Enqueue(tx, runs.Spec{
-		Account: s.Account, Kind: runs.KindAgent, Agent: s.Agent, AgentVersion: found.agent.Version, Session: s.ID, Origin: "user",
+		ID: runID, Account: s.Account, Kind: runs.KindAgent, Agent: s.Agent, AgentVersion: found.agent.Version, Session: s.ID, Origin: "user",
 		Title: title, Lane: runs.Interactive, MaxAttempts: 1, Input: body,
 	})
 	if err != nil {
 		return pending{}, err
 	}
-	busy, err := runs.SessionBusy(tx, s.ID, run.ID)
-	return pending{Session: s.ID, Run: run.ID, Response: c.op.Response, Wait: !busy, Seq: seq}, err
+	p := pending{Session: s.ID, Run: run.ID, Response: c.op.Response, Wait: true, Seq: seq}
+	if run.Status == runs.Queued {
+		var busy bool
+		busy, err = runs.SessionBusy(tx, s.ID, run.ID)
+		p.Wait = !busy
+	}
+	return p, err
 }
 
 // pending stands for the answer of a turn in the records of repetitions: whoever repeats the request waits for the same run.
@@ -315,20 +320,30 @@ func parsePending(body []byte) (pending, bool) {
 	return p.pending, true
 }
 
-// startTurn commits what starts a turn and then waits for the turn, unless another turn of the session comes first.
-func (c *Call) startTurn(ctx context.Context, o once, fn func(tx store.Tx) (pending, error)) (Result, error) {
-	out, err := c.commit(ctx, o, func(tx store.Tx) (any, error) { return fn(tx) })
+// startTurn commits what starts a turn and then waits for the turn, unless another turn of the session comes first. fn is given
+// the id of the run to make.
+func (c *Call) startTurn(ctx context.Context, o once, fn func(tx store.Tx, runID string) (pending, error)) (Result, error) {
+	runID := c.opts.IDs()
+	// The run may end before the commit returns to us.
+	waiter := c.opts.Runs.Expect(runID)
+	defer waiter.Close()
+	out, err := c.commit(ctx, o, func(tx store.Tx) (any, error) { return fn(tx, runID) })
 	if err != nil {
 		return Result{}, err
 	}
 	if p, ok := out.Value.(pending); ok {
 		c.opts.Point(PointUserAppended)
-		return c.follow(ctx, p)
+		return c.answer(ctx, p, waiter.Wait)
 	}
 	return out, nil
 }
 
+// follow answers like the first time, when the run may have ended long ago.
 func (c *Call) follow(ctx context.Context, p pending) (Result, error) {
+	return c.answer(ctx, p, func(ctx context.Context) (runs.Run, error) { return c.opts.Runs.Await(ctx, p.Run) })
+}
+
+func (c *Call) answer(ctx context.Context, p pending, await func(context.Context) (runs.Run, error)) (Result, error) {
 	if c.Caller.Async {
 		return Result{Value: p}, nil
 	}
@@ -336,7 +351,7 @@ func (c *Call) follow(ctx context.Context, p pending) (Result, error) {
 	if !p.Wait {
 		return Result{Value: answer}, nil
 	}
-	run, err := c.opts.Runs.Await(ctx, p.Run)
+	run, err := await(ctx)
 	if err != nil {
 		return Result{}, err
 	}

@@ -7,39 +7,68 @@ import (
 	"github.com/loam-agents/loam/internal/store"
 )
 
-// Await returns the run once it has ended and, when a worker of this process ended it, once its end was announced. A run that
-// another process ends is found at the next sweep interval. When this queue has stopped and the run has not ended, the error is
-// ErrStopping: the run goes on after the next start.
-func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
-	done := make(chan Run, 1)
+// Waiter waits for the end of one run. It is made before the run can end, so that nothing is missed.
+type Waiter struct {
+	q    *Queue
+	run  string
+	done chan Run
+}
+
+// Expect returns a waiter for a run that need not exist yet. The caller waits with it or closes it.
+func (q *Queue) Expect(runID string) *Waiter {
+	w := &Waiter{q: q, run: runID, done: make(chan Run, 1)}
 	q.mu.Lock()
-	q.waiters[runID] = append(q.waiters[runID], done)
+	q.waiters[runID] = append(q.waiters[runID], w.done)
 	q.mu.Unlock()
-	defer q.forget(runID, done)
+	return w
+}
+
+// Close ends the wait. A second Close does nothing.
+func (w *Waiter) Close() { w.q.forget(w.run, w.done) }
+
+// Wait returns the run once it has ended and, when a worker of this process ended it, once its end was announced. A run that
+// another process ends is found at the next sweep interval. When the queue has stopped and the run has not ended, the error is
+// ErrStopping: the run goes on after the next start. The waiter is closed then.
+func (w *Waiter) Wait(ctx context.Context) (Run, error) {
+	defer w.Close()
 	for {
-		r, err := q.read(ctx, runID)
-		if err != nil {
-			return r, err
-		}
-		if r.Status.Terminal() {
-			// The end may be durable and not yet announced; its worker lets go after it has announced it.
-			return r, q.letGo(ctx, &r)
-		}
 		select {
-		case r := <-done:
+		case r := <-w.done:
 			return r, nil
-		case <-q.halted:
+		case <-w.q.halted:
 			select {
-			case r := <-done:
+			case r := <-w.done:
 				return r, nil
 			default:
 				return Run{}, ErrStopping
 			}
-		case <-q.opts.Clock.After(q.opts.Sweep):
+		case <-w.q.opts.Clock.After(w.q.opts.Sweep):
 		case <-ctx.Done():
 			return Run{}, ctx.Err()
 		}
+		if r, err := w.q.ended(ctx, w.run); err != nil || r.Status.Terminal() {
+			return r, err
+		}
 	}
+}
+
+// Await waits for a run of which it is not known whether it has ended.
+func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
+	w := q.Expect(runID)
+	if r, err := q.ended(ctx, runID); err != nil || r.Status.Terminal() {
+		w.Close()
+		return r, err
+	}
+	return w.Wait(ctx)
+}
+
+// ended reads a run. One that has ended is returned when its end was announced: its worker lets go after it has announced it.
+func (q *Queue) ended(ctx context.Context, runID string) (Run, error) {
+	r, err := q.read(ctx, runID)
+	if err == nil && r.Status.Terminal() {
+		err = q.letGo(ctx, &r)
+	}
+	return r, err
 }
 
 // letGo waits until no worker of this process holds a run that came to its end by itself. The end of a canceled run was

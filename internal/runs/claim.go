@@ -11,71 +11,106 @@ import (
 )
 
 // claimable selects runs of a lane that may start: due, with no holder on their session, and the first of their session.
-const claimable = `SELECT id FROM runs r WHERE r.status = 'queued' AND r.queue = ? AND r.not_before <= ?
+const claimable = `SELECT r.id, r.account_id FROM runs r WHERE r.status = 'queued' AND r.queue = ? AND r.not_before <= ?
 	AND (r.kind <> 'agent' OR r.session_id IS NULL OR (
 		NOT EXISTS (SELECT 1 FROM runs h WHERE h.session_id = r.session_id AND h.kind = 'agent' AND h.lease_owner IS NOT NULL)
 		AND NOT EXISTS (SELECT 1 FROM runs e WHERE e.session_id = r.session_id AND e.kind = 'agent' AND e.status = 'queued'
 			AND e.status IN ('queued', 'claimed', 'running')
 			AND e.not_before <= ? AND e.id <> r.id
-			AND (e.queue > r.queue OR (e.queue = r.queue AND (e.created_at < r.created_at OR (e.created_at = r.created_at AND e.id < r.id)))))))
-	ORDER BY r.created_at, r.id LIMIT ?`
+			AND (e.queue > r.queue OR (e.queue = r.queue AND (e.created_at < r.created_at OR (e.created_at = r.created_at AND e.id < r.id)))))))`
 
-// claim leases up to n runs to this process, launches them after the commit, and returns how many there were. Interactive
-// runs come first, then the oldest. On PostgreSQL the selected rows are locked with SKIP LOCKED, so processes do not wait for
+// claim leases up to n runs to this process, launches them after the commit, and returns how many there were; more says that
+// others may be found, which runs of an account that has its share of workers stood before. Interactive runs come first, then
+// the oldest. On PostgreSQL the selected rows are locked with SKIP LOCKED, so processes do not wait for
 // one another; the unique index on a session's lease decides between two that picked different runs of one session, and the
 // loser fails with store.ErrUnique.
-func (q *Queue) claim(ctx, work context.Context, n int) (int, error) {
+func (q *Queue) claim(ctx context.Context, n int) (count int, more bool, err error) {
 	var claimed []Run
 	begun := q.opts.Clock.Now()
-	err := q.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
-		claimed = claimed[:0]
+	err = q.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
+		claimed, more = claimed[:0], false
+		q.mu.Lock()
+		held := q.heldBy()
+		q.mu.Unlock()
 		// A lane at a time, so that each is read in the order of the index and no further than needed.
 		for _, lane := range []Lane{Interactive, Background} {
-			runs, err := q.claimLane(tx, lane, n-len(claimed))
+			runs, skipped, err := q.claimLane(tx, lane, n-len(claimed), held)
 			if err != nil {
 				return err
 			}
-			claimed = append(claimed, runs...)
+			claimed, more = append(claimed, runs...), more || skipped
 		}
 		// In AfterCommit, so that a cancel that commits after this claim finds the lease.
 		tx.AfterCommit(func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
 			for _, r := range claimed {
-				q.launch(work, r, begun)
+				q.launch(q.lease(r, begun))
 			}
 		})
 		return nil
 	})
-	return len(claimed), err
+	return len(claimed), more, err
 }
 
-func (q *Queue) claimLane(tx store.Tx, lane Lane, n int) ([]Run, error) {
+// claimLane claims runs of one lane and counts them in held. Those of accounts that have their share are skipped.
+func (q *Queue) claimLane(tx store.Tx, lane Lane, n int, held map[string]int) (claimed []Run, skipped bool, err error) {
 	if n <= 0 {
-		return nil, nil
+		return nil, false, nil
 	}
 	now := tx.Now()
-	query := claimable
-	if tx.Dialect() == store.Postgres {
-		query += ` FOR UPDATE SKIP LOCKED`
-	}
-	ids, err := texts(tx, query, string(lane), now, now, n)
+	found, err := q.claimableOf(tx, lane, now, n, held)
 	if err != nil {
-		return nil, fmt.Errorf("select runs: %w", err)
+		return nil, false, fmt.Errorf("select runs: %w", err)
 	}
-	claimed := make([]Run, 0, len(ids))
-	for _, id := range ids {
+	for _, c := range found {
+		if held[c.account] >= q.share() {
+			skipped = true
+			continue
+		}
+		held[c.account]++
 		r, err := scan(tx.QueryRow(`UPDATE runs SET status = 'claimed', lease_owner = ?, lease_epoch = lease_epoch + 1,
 			lease_expires_at = ?, attempt = attempt + 1, started_at = COALESCE(started_at, ?), updated_at = ?
 			WHERE id = ? AND status = 'queued' RETURNING `+columns,
-			q.opts.Owner, now+LeaseTime.Milliseconds(), now, now, id))
+			q.opts.Owner, now+LeaseTime.Milliseconds(), now, now, c.id))
 		if err != nil {
-			return nil, fmt.Errorf("claim run %s: %w", id, err)
+			return nil, false, fmt.Errorf("claim run %s: %w", c.id, err)
 		}
 		if err := q.changed(tx, &r); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		claimed = append(claimed, r)
 	}
-	return claimed, nil
+	return claimed, skipped, nil
+}
+
+type candidate struct{ id, account string }
+
+// claimableOf selects up to n runs of a lane, none of an account that has its share.
+func (q *Queue) claimableOf(tx store.Tx, lane Lane, now int64, n int, held map[string]int) (out []candidate, err error) {
+	query, args := claimable, []any{string(lane), now, now}
+	for account, workers := range held {
+		if workers >= q.share() {
+			query, args = query+` AND r.account_id <> ?`, append(args, account)
+		}
+	}
+	query += ` ORDER BY r.created_at, r.id LIMIT ?`
+	if tx.Dialect() == store.Postgres {
+		query += ` FOR UPDATE SKIP LOCKED`
+	}
+	rows, err := tx.Query(query, append(args, n)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c candidate
+		if err := rows.Scan(&c.id, &c.account); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, rows.Err()
 }
 
 // recover queues again what a dead worker left, and lets go of sessions that a dead worker held. A run that was taken over

@@ -13,13 +13,24 @@ import (
 
 var errNoOutcome = errors.New("executor returned without an outcome")
 
-// launch begins to execute a claimed run. begun is a time before the claim.
-func (q *Queue) launch(work context.Context, r Run, begun time.Time) {
-	ctx, cancel := context.WithCancelCause(work)
-	lease := &Lease{q: q, id: r.ID, epoch: r.LeaseEpoch, owner: q.opts.Owner, cancel: cancel, gone: make(chan struct{}), run: r, renewed: begun}
-	q.mu.Lock()
+// lease is the lease of a claimed run that nobody works on yet. begun is a time before the claim.
+func (q *Queue) lease(r Run, begun time.Time) *Lease {
+	return &Lease{
+		q: q, id: r.ID, account: r.Account, epoch: r.LeaseEpoch, owner: q.opts.Owner, cancel: func(error) {}, gone: make(chan struct{}), run: r, renewed: begun,
+	}
+}
+
+// launch begins to execute a claimed run. When others have taken the workers since it was claimed, the dispatcher queues it
+// again. The caller holds q.mu.
+func (q *Queue) launch(lease *Lease) {
+	if q.working == nil || len(q.held) >= q.opts.Workers {
+		q.surplus = append(q.surplus, lease)
+		q.Wake()
+		return
+	}
+	ctx, cancel := context.WithCancelCause(q.working)
+	lease.cancel = cancel
 	q.held[lease] = struct{}{}
-	q.mu.Unlock()
 	q.work.Go(func() {
 		defer q.drop(lease)
 		defer cancel(nil)
@@ -27,10 +38,10 @@ func (q *Queue) launch(work context.Context, r Run, begun time.Time) {
 	})
 }
 
-// drop forgets a lease. Work that found every worker busy is claimed now; all other work was claimed when it came.
+// drop forgets a lease. Work that found no worker for its account is claimed now; all other work was claimed when it came.
 func (q *Queue) drop(lease *Lease) {
 	q.mu.Lock()
-	full := len(q.held) >= q.opts.Workers
+	full := len(q.held) >= q.opts.Workers || q.heldBy()[lease.account] >= q.share()
 	delete(q.held, lease)
 	q.mu.Unlock()
 	close(lease.gone)

@@ -15,11 +15,12 @@ import (
 
 // Lease is a worker's right to act for a run. It is safe for concurrent use.
 type Lease struct {
-	q      *Queue
-	id     string
-	epoch  int64
-	owner  string
-	cancel context.CancelCauseFunc
+	q       *Queue
+	id      string
+	account string
+	epoch   int64
+	owner   string
+	cancel  context.CancelCauseFunc
 	// gone is closed when the worker has let go.
 	gone chan struct{}
 
@@ -72,15 +73,34 @@ func (l *Lease) interrupt(cause error) bool {
 // calls it in its own transaction.
 func (l *Lease) Check(tx store.Tx) error {
 	status, err := l.status(tx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case status == Canceled:
-		return ErrCanceled
-	case status != Claimed && status != Running:
-		return ErrLeaseLost
 	}
-	return nil
+	return status.writable()
+}
+
+// writable tells why a run in this state takes no effects from its worker; nil when it does.
+func (s Status) writable() error {
+	switch s {
+	case Claimed, Running:
+		return nil
+	case Canceled:
+		return ErrCanceled
+	}
+	return ErrLeaseLost
+}
+
+// row is the whole row of a run that the worker holds, whatever its status.
+func (l *Lease) row(tx store.Tx) (Run, error) {
+	query := `SELECT ` + columns + ` FROM runs WHERE id = ? AND lease_owner = ? AND lease_epoch = ?`
+	if tx.Dialect() == store.Postgres {
+		query += ` FOR UPDATE`
+	}
+	r, err := scan(tx.QueryRow(query, l.id, l.owner, l.epoch))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Run{}, ErrLeaseLost
+	}
+	return r, err
 }
 
 // CheckStopped fails unless the run was canceled and this worker still holds its session: the moment in which what a
@@ -122,27 +142,26 @@ func (l *Lease) Start(ctx context.Context) error {
 	})
 }
 
-// AddUsage adds a generation's tokens to the run. It is called in the transaction that appends what was generated, so a
+// AddUsage adds a generation's tokens to the run, which is running by now. It is called in the transaction that appends what was generated, so a
 // resumed run never counts twice and never forgets. What a run that was canceled meanwhile still used reaches its parents. It
 // fails with ErrLeaseLost when the worker does not hold the run.
 func (l *Lease) AddUsage(tx store.Tx, u wire.Usage) error {
-	status, err := l.status(tx)
+	r, err := l.row(tx)
 	if err != nil {
 		return err
 	}
-	r, err := Get(tx, l.id)
-	if err != nil {
-		return err
+	if r.Status == Claimed {
+		r.Status = Running
 	}
 	r.Usage, r.UpdatedAt = addUsage(r.Usage, u), tx.Now()
 	text, err := jsonText(r.Usage)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE runs SET usage = ?, updated_at = ? WHERE id = ?`, text, r.UpdatedAt, r.ID); err != nil {
+	if _, err := tx.Exec(`UPDATE runs SET usage = ?, status = ?, updated_at = ? WHERE id = ?`, text, string(r.Status), r.UpdatedAt, r.ID); err != nil {
 		return fmt.Errorf("add usage: %w", err)
 	}
-	if status.Terminal() {
+	if r.Status.Terminal() {
 		if err := l.q.rollUp(tx, r.Parent, wire.ChildUsage{Usage: u}); err != nil {
 			return err
 		}
@@ -197,10 +216,10 @@ func (l *Lease) Finish(tx store.Tx, o Outcome) error {
 	if o.Status != Succeeded && o.Status != Failed {
 		return fmt.Errorf("a run cannot end as %q", o.Status)
 	}
-	if err := l.Check(tx); err != nil {
-		return err
+	r, err := l.row(tx)
+	if err == nil {
+		err = r.Status.writable()
 	}
-	r, err := Get(tx, l.id)
 	if err != nil {
 		return err
 	}
@@ -246,7 +265,9 @@ func (q *Queue) finish(tx store.Tx, r *Run, o Outcome, now int64) error {
 			return err
 		}
 	}
-	tx.AfterCommit(q.Wake)
+	if !r.Status.Terminal() {
+		tx.AfterCommit(q.Wake)
+	}
 	return q.changed(tx, r)
 }
 

@@ -112,7 +112,20 @@ func TestStartAndStopMayBeCalledTwice(t *testing.T) {
 			wg.Go(func() { p.Stop(context.Background()) })
 		}
 		e.done <- succeeded
-		wg.Wait()
+		stopped := make(chan struct{})
+		go func() {
+			wg.Wait()
+			close(stopped)
+		}()
+		for over := false; !over; {
+			select {
+			case <-stopped:
+				over = true
+			case next := <-p.began:
+				// The other run was claimed before the queue learned that it has to stop.
+				next.done <- succeeded
+			}
+		}
 		p.Stop(t.Context())
 		if err := p.Start(t.Context()); err != nil || p.Executing() != 0 {
 			t.Errorf("Start after Stop = %v with %d executions", err, p.Executing())
@@ -241,7 +254,7 @@ func TestTheHookSeesEveryChangeInsideItsTransaction(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		p := w.process("p", func(o *runs.Options) {
 			report := o.Hooks.Changed
-			o.Hooks.Changed = func(tx store.Tx, r *runs.Run) error {
+			o.Hooks.Changed = func(tx store.Tx, r *runs.Run, busy bool) error {
 				inside, err := runs.Get(tx, r.ID)
 				if err != nil {
 					return err
@@ -250,7 +263,7 @@ func TestTheHookSeesEveryChangeInsideItsTransaction(t *testing.T) {
 					inside.FinishedAt != r.FinishedAt || inside.UpdatedAt != r.UpdatedAt || inside.Children != r.Children {
 					t.Errorf("the hook was given %+v, the transaction holds %+v", r, inside)
 				}
-				return report(tx, r)
+				return report(tx, r, busy)
 			}
 		})
 		w.start(t, p)
@@ -267,7 +280,7 @@ func TestTheHookSeesEveryChangeInsideItsTransaction(t *testing.T) {
 		w.cancel(t, p.Queue, r.ID)
 		again.done <- result{err: runs.ErrCanceled}
 		p.await(t, r.ID)
-		want := []runs.Status{runs.Queued, runs.Claimed, runs.Claimed, runs.Queued, runs.Claimed, runs.Canceled}
+		want := []runs.Status{runs.Claimed, runs.Running, runs.Queued, runs.Claimed, runs.Canceled}
 		if got := p.history(r.ID); !slices.Equal(got, want) {
 			t.Errorf("the hook saw %v, want %v", got, want)
 		}

@@ -28,8 +28,9 @@ type Executor interface {
 // Hooks are told of changes inside the transaction that makes them. They may write to tx and register AfterCommit.
 type Hooks struct {
 	// Changed is called with the row as it stands after every change of status, usage or plan. A run that has ended changes
-	// once more when a descendant that outlived it ends: its children's usage grows. An error undoes the change.
-	Changed func(tx store.Tx, r *Run) error
+	// once more when a descendant that outlived it ends: its children's usage grows. busy tells, for a run that is not live,
+	// that another one keeps its session busy. An error undoes the change.
+	Changed func(tx store.Tx, r *Run, busy bool) error
 }
 
 // Causes with which the context of an execution ends.
@@ -47,7 +48,7 @@ type Options struct {
 	Log       *slog.Logger
 	Hooks     Hooks
 	Executors map[string]Executor
-	// Workers is how many runs execute at once; 64 when zero (design §10.10).
+	// Workers is how many runs execute at once; 64 when zero (design §10.10). An account holds at most seven of eight.
 	Workers int
 	// Owner names this process in leases. It must be unique among processes and starts.
 	Owner string
@@ -85,6 +86,10 @@ type Queue struct {
 	// held are the leases of executions in progress. A run that was lost and claimed again may stand here twice.
 	held    map[*Lease]struct{}
 	waiters map[string][]chan Run
+	// working is the context of executions while the queue takes work, and nil otherwise.
+	working context.Context
+	// surplus are leases that were taken for workers who were busy when the commit was durable.
+	surplus []*Lease
 }
 
 // New returns a queue that does not work yet.
@@ -122,7 +127,8 @@ type Spec struct {
 	Input       json.RawMessage
 }
 
-// Enqueue inserts a run. It is claimed after the transaction commits.
+// Enqueue inserts a run. When this process has a free worker and nothing stands before the run in its session, the run is
+// claimed with its insertion and executes as soon as the transaction is durable; otherwise it waits in the queue.
 func (q *Queue) Enqueue(tx store.Tx, s Spec) (Run, error) {
 	title := strings.TrimSpace(s.Title)
 	if title == "" {
@@ -141,23 +147,80 @@ func (q *Queue) Enqueue(tx store.Tx, s Spec) (Run, error) {
 	if s.Parent != nil {
 		r.Root, r.Parent, r.Depth = s.Parent.Root, s.Parent.ID, s.Parent.Depth+1
 	}
+	begun := q.opts.Clock.Now()
+	if err := q.claimNew(tx, &r); err != nil {
+		return Run{}, err
+	}
 	var input any
 	if len(r.Input) > 0 {
 		input = string(r.Input)
 	}
 	n, err := tx.Exec(`INSERT INTO runs (id, account_id, root_run_id, parent_run_id, depth, kind, agent_id, agent_version, session_id,
-		origin, title, status, queue, max_attempts, input, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		origin, title, status, queue, attempt, max_attempts, lease_owner, lease_epoch, lease_expires_at, input, created_at, started_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
 		r.ID, r.Account, r.Root, nullable(r.Parent), r.Depth, r.Kind, nullable(r.Agent), r.AgentVersion, nullable(r.Session),
-		r.Origin, r.Title, string(r.Status), string(r.Lane), r.MaxAttempts, input, now, now)
+		r.Origin, r.Title, string(r.Status), string(r.Lane), r.Attempt, r.MaxAttempts, nullable(r.LeaseOwner), r.LeaseEpoch, r.LeaseExpires,
+		input, now, nullableTime(r.StartedAt), now)
 	if err != nil {
 		return Run{}, fmt.Errorf("enqueue run: %w", err)
 	}
 	if n == 0 {
 		return Get(tx, r.ID)
 	}
-	tx.AfterCommit(q.Wake)
+	tx.AfterCommit(func() { q.enqueued(r, begun) })
 	return r, q.changed(tx, &r)
+}
+
+// claimNew takes the lease of a run that is about to be inserted, if it may execute at once.
+func (q *Queue) claimNew(tx store.Tx, r *Run) error {
+	if !q.free(r.Account) {
+		return nil
+	}
+	if r.Kind == KindAgent && r.Session != "" {
+		// Whatever holds the session or waits for it stands before this run.
+		held, err := exists(tx, `SELECT 1 FROM runs WHERE session_id = ? AND kind = 'agent' AND lease_owner IS NOT NULL LIMIT 1`, r.Session)
+		if err != nil || held {
+			return err
+		}
+		if held, err = SessionBusy(tx, r.Session, r.ID); err != nil || held {
+			return err
+		}
+	}
+	now := tx.Now()
+	r.Status, r.Attempt, r.StartedAt = Claimed, 1, now
+	r.LeaseOwner, r.LeaseEpoch, r.LeaseExpires = q.opts.Owner, 1, now+LeaseTime.Milliseconds()
+	return nil
+}
+
+// free tells whether this process works and has a worker to spare for an account.
+func (q *Queue) free(account string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.working != nil && len(q.held) < q.opts.Workers && q.heldBy()[account] < q.share()
+}
+
+// share is how many workers an account may hold at once: an eighth of them stays free for others.
+func (q *Queue) share() int { return q.opts.Workers - q.opts.Workers/8 }
+
+// heldBy counts the workers that each account holds. The caller holds q.mu.
+func (q *Queue) heldBy() map[string]int {
+	n := map[string]int{}
+	for lease := range q.held {
+		n[lease.account]++
+	}
+	return n
+}
+
+// enqueued goes on with a run whose insertion is durable. begun is a time before it was claimed, if it was.
+func (q *Queue) enqueued(r Run, begun time.Time) {
+	if r.Status == Queued {
+		q.Wake()
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	lease := q.lease(r, begun)
+	q.launch(lease)
 }
 
 // Wake makes the queue look for work now.
@@ -171,8 +234,19 @@ func (q *Queue) Wake() {
 // changed reports a row to the hook and to whoever awaits its end.
 func (q *Queue) changed(tx store.Tx, r *Run) error {
 	row := *r
+	busy := false
+	if !row.Status.Live() && row.Kind == KindAgent && row.Session != "" {
+		var err error
+		if busy, err = SessionBusy(tx, row.Session, row.ID); err != nil {
+			return err
+		}
+		if busy {
+			// What waited behind this run may be its turn now.
+			tx.AfterCommit(q.Wake)
+		}
+	}
 	if q.opts.Hooks.Changed != nil {
-		if err := q.opts.Hooks.Changed(tx, &row); err != nil {
+		if err := q.opts.Hooks.Changed(tx, &row, busy); err != nil {
 			return err
 		}
 	}

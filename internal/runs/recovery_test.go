@@ -75,10 +75,11 @@ func TestASweepFindsDeadLeasesThoughHintsNeverEnd(t *testing.T) {
 		r := dead.enqueue(t, spec("s"))[0]
 		dead.next(t)
 		heir := w.working(t, "heir", func(o *runs.Options) { o.Clock = w.clock })
-		for range 100 {
+		for range 1000 {
 			// The dead worker's process goes on and may renew the lease.
 			w.crash(t, r.ID)
 			w.clock.Advance(500 * time.Millisecond)
+			heir.Wake()
 			hint := heir.enqueue(t, spec("other"))[0]
 			for id := ""; id != hint.ID; {
 				e := heir.next(t)
@@ -158,7 +159,7 @@ func TestARunThatCannotBeRecoveredDoesNotKeepTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		var bad string
 		refused := errors.New("the hook refuses")
-		hook := func(_ store.Tx, r *runs.Run) error {
+		hook := func(_ store.Tx, r *runs.Run, _ bool) error {
 			if r.ID == bad {
 				return refused
 			}

@@ -73,6 +73,24 @@ func nullable(s string) any {
 	return s
 }
 
+// nullableTime turns a time that was not reached into NULL.
+func nullableTime(ms int64) any {
+	if ms == 0 {
+		return nil
+	}
+	return ms
+}
+
+// exists tells whether a query has a row.
+func exists(tx store.Tx, query string, args ...any) (bool, error) {
+	var one int
+	err := tx.QueryRow(query, args...).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func jsonText(v any) (any, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -124,24 +142,13 @@ func Latest(tx store.Tx, session string) (r Run, ok bool, err error) {
 
 // SessionBusy tells whether an agent run of the session is queued, claimed or running, not counting the run `except`.
 func SessionBusy(tx store.Tx, session, except string) (bool, error) {
-	var one int
-	err := tx.QueryRow(`SELECT 1 FROM runs WHERE session_id = ? AND kind = 'agent' AND status IN ('queued', 'claimed', 'running')
-		AND id <> ? LIMIT 1`, session, except).Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return exists(tx, `SELECT 1 FROM runs WHERE session_id = ? AND kind = 'agent' AND status IN ('queued', 'claimed', 'running')
+		AND id <> ? LIMIT 1`, session, except)
 }
 
 // AgentBusy tells whether any run of the agent is live or waiting.
 func AgentBusy(tx store.Tx, agent string) (bool, error) {
-	var one int
-	err := tx.QueryRow(`SELECT 1 FROM runs WHERE agent_id = ? AND status IN ('queued', 'claimed', 'running', 'waiting') LIMIT 1`,
-		agent).Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return exists(tx, `SELECT 1 FROM runs WHERE agent_id = ? AND status IN ('queued', 'claimed', 'running', 'waiting') LIMIT 1`, agent)
 }
 
 // Detach forgets the session or the agent of runs whose session or agent is deleted: their history stays, unreachable.

@@ -118,7 +118,7 @@ func (w *world) process(owner string, change func(*runs.Options)) *process {
 		Store: w.store, Clock: p.hands, IDs: w.ids, Owner: owner, Workers: 8,
 		Executors: map[string]runs.Executor{runs.KindAgent: p, "script": p},
 		Jitter:    func(time.Duration) time.Duration { return 7 * time.Millisecond },
-		Hooks: runs.Hooks{Changed: func(tx store.Tx, r *runs.Run) error {
+		Hooks: runs.Hooks{Changed: func(tx store.Tx, r *runs.Run, _ bool) error {
 			p.mu.Lock()
 			err := p.hookErr
 			p.mu.Unlock()

@@ -25,7 +25,10 @@ func (q *Queue) Start(ctx context.Context) error {
 	dispatching, stopDispatcher := context.WithCancel(base)
 	renewing, stopRenewer := context.WithCancel(base)
 	q.interruptAll, q.stopDispatcher, q.stopRenewer = interrupt, stopDispatcher, stopRenewer
-	q.dispatcher.Go(func() { q.dispatch(dispatching, work) })
+	q.mu.Lock()
+	q.working = work
+	q.mu.Unlock()
+	q.dispatcher.Go(func() { q.dispatch(dispatching) })
 	q.renewer.Go(func() { q.renew(renewing) })
 	return nil
 }
@@ -39,9 +42,13 @@ func (q *Queue) Stop(ctx context.Context) {
 		return
 	}
 	q.stopped = true
-	// The dispatcher goes first: once it is gone nothing is launched, and the work can be waited for.
+	// First nothing is launched any more, so that the work can be waited for.
+	q.mu.Lock()
+	q.working = nil
+	q.mu.Unlock()
 	q.stopDispatcher()
 	q.dispatcher.Wait()
+	q.handBackSurplus(context.WithoutCancel(ctx))
 	idle := make(chan struct{})
 	go func() {
 		q.work.Wait()
@@ -67,10 +74,11 @@ func (q *Queue) Executing() int {
 }
 
 // dispatch claims whenever there is a hint, and sweeps at its interval however many hints come in between.
-func (q *Queue) dispatch(ctx, work context.Context) {
+func (q *Queue) dispatch(ctx context.Context) {
 	sweep := q.opts.Clock.After(q.opts.Sweep)
 	for {
-		q.fill(ctx, work)
+		q.handBackSurplus(context.WithoutCancel(ctx))
+		q.fill(ctx)
 		select {
 		case <-q.wake:
 		case <-sweep:
@@ -85,14 +93,14 @@ func (q *Queue) dispatch(ctx, work context.Context) {
 }
 
 // fill claims until no slot or no work is left.
-func (q *Queue) fill(ctx, work context.Context) {
+func (q *Queue) fill(ctx context.Context) {
 	collisions := 0
 	for ctx.Err() == nil {
 		free := q.opts.Workers - q.Executing()
 		if free <= 0 {
 			return
 		}
-		n, err := q.claim(ctx, work, free)
+		n, more, err := q.claim(ctx, free)
 		switch {
 		case errors.Is(err, store.ErrUnique) && collisions < maxCollisions:
 			// Another process took a different run of the same session at the same moment: now its lease is visible.
@@ -102,8 +110,22 @@ func (q *Queue) fill(ctx, work context.Context) {
 				q.opts.Log.Error("claim runs", "error", err)
 			}
 			return
-		case n < free:
+		case n < free && !more:
 			return
+		}
+	}
+}
+
+// handBackSurplus queues again what was claimed for workers that were not free.
+func (q *Queue) handBackSurplus(ctx context.Context) {
+	q.mu.Lock()
+	surplus := q.surplus
+	q.surplus = nil
+	q.mu.Unlock()
+	for _, lease := range surplus {
+		if err := q.release(ctx, lease, nil, true); err != nil {
+			// Nobody renews the lease: it runs out, and a sweep queues the run again.
+			q.opts.Log.Error("hand back a run", "run", lease.id, "error", err)
 		}
 	}
 }

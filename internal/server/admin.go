@@ -83,7 +83,7 @@ func (s *Server) watch() {
 }
 
 // runChanged is told of every change of a run, inside its transaction.
-func (s *Server) runChanged(tx store.Tx, r *runs.Run) error {
+func (s *Server) runChanged(tx store.Tx, r *runs.Run, busy bool) error {
 	s.metrics.RunChanged(tx, r)
-	return s.notify.RunChanged(tx, r)
+	return s.notify.RunChanged(tx, r, busy)
 }

@@ -30,9 +30,9 @@ const (
 	StatusError     = "error"
 )
 
-const sessionColumns = `s.id, s.account_id, s.agent_id, s.title, s.title_source, s.description, s.status, s.parent_session_id, s.run_id,
-	s.plan, s.model_override, s.last_seq, s.last_event_at, s.last_event_kind, s.last_message_at, s.last_message_from, s.created_at,
-	s.updated_at, (SELECT count(*) FROM sessions c WHERE c.parent_session_id = s.id)`
+const sessionColumns = `id, account_id, agent_id, title, title_source, description, status, parent_session_id, run_id,
+	plan, model_override, last_seq, last_event_at, last_event_kind, last_message_at, last_message_from, created_at,
+	updated_at, (SELECT count(*) FROM sessions c WHERE c.parent_session_id = sessions.id)`
 
 func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 	var s Session
@@ -86,7 +86,7 @@ func (l *Log) Create(tx store.Tx, p CreateParams) (Session, error) {
 
 // Get reads a session. It fails with not_found "Session not found".
 func Get(tx store.Tx, sessionID string) (Session, error) {
-	s, err := scanSession(tx.QueryRow(`SELECT `+sessionColumns+` FROM sessions s WHERE s.id = ?`, sessionID))
+	s, err := scanSession(tx.QueryRow(`SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, sessionID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Session{}, fault.Missing(textSessionNotFound)
 	}
@@ -113,20 +113,20 @@ func List(tx store.Tx, q Query) (page []Session, more bool, err error) {
 	}
 	switch {
 	case q.Parent != "":
-		add("s.parent_session_id = ?", q.Parent)
+		add("parent_session_id = ?", q.Parent)
 	case q.Agent != "":
-		add("s.agent_id = ?", q.Agent)
+		add("agent_id = ?", q.Agent)
 	default:
-		add("s.account_id = ?", q.Account)
+		add("account_id = ?", q.Account)
 	}
 	if q.TopLevel && q.Parent == "" {
-		add("s.parent_session_id IS NULL")
+		add("parent_session_id IS NULL")
 	}
 	if q.After != nil {
-		add("(s.updated_at < ? OR (s.updated_at = ? AND s.id < ?))", q.After.UpdatedBefore, q.After.UpdatedBefore, q.After.IDBefore)
+		add("(updated_at < ? OR (updated_at = ? AND id < ?))", q.After.UpdatedBefore, q.After.UpdatedBefore, q.After.IDBefore)
 	}
-	rows, err := tx.Query(`SELECT `+sessionColumns+` FROM sessions s WHERE `+strings.Join(where, " AND ")+
-		` ORDER BY s.updated_at DESC, s.id DESC LIMIT ?`, append(args, q.Limit+1)...)
+	rows, err := tx.Query(`SELECT `+sessionColumns+` FROM sessions WHERE `+strings.Join(where, " AND ")+
+		` ORDER BY updated_at DESC, id DESC LIMIT ?`, append(args, q.Limit+1)...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -179,7 +179,7 @@ func (l *Log) SetTitle(tx store.Tx, sessionID, title, source string) (bool, erro
 	if titleRank(source) < titleRank(s.TitleSource) {
 		return false, nil
 	}
-	return true, l.update(tx, s.ID, `title = ?, title_source = ?`, cleanTitle(title), source)
+	return true, l.update(tx, s.ID, `title = ?, title_source = ?`, "", cleanTitle(title), source)
 }
 
 func titleRank(source string) int {
@@ -194,7 +194,7 @@ func titleRank(source string) int {
 
 // SetDescription replaces a session's live description.
 func (l *Log) SetDescription(tx store.Tx, sessionID, description string) error {
-	return l.update(tx, sessionID, `description = ?`, description)
+	return l.update(tx, sessionID, `description = ?`, "", description)
 }
 
 // SetModelOverride replaces or, with nil, clears a session's model.
@@ -203,7 +203,7 @@ func (l *Log) SetModelOverride(tx store.Tx, sessionID string, o *wire.ModelOverr
 	if err != nil {
 		return err
 	}
-	return l.update(tx, sessionID, `model_override = ?`, text)
+	return l.update(tx, sessionID, `model_override = ?`, "", text)
 }
 
 // SetPlan replaces or, with nil, clears a session's plan.
@@ -212,31 +212,32 @@ func (l *Log) SetPlan(tx store.Tx, sessionID string, plan *wire.RunPlan) error {
 	if err != nil {
 		return err
 	}
-	return l.update(tx, sessionID, `plan = ?`, text)
+	return l.update(tx, sessionID, `plan = ?`, "", text)
 }
 
 // SetStatus mirrors the state of a session's runs. A status that already stands changes and announces nothing.
 func (l *Log) SetStatus(tx store.Tx, sessionID, status string) error {
-	// Every change of a run comes here, most without a change of status: the whole session is read only when it is announced.
-	var present string
-	err := tx.QueryRow(`SELECT status FROM sessions WHERE id = ?`, sessionID).Scan(&present)
+	// Every turn comes here twice, so the transition is decided, made and read in one statement.
+	err := l.update(tx, sessionID, `status = ?`, `AND status <> ?`, status, status)
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	_, err = Get(tx, sessionID)
+	return err
+}
+
+// update changes a session, if it meets the further condition, and announces it. args are those of set and condition.
+func (l *Log) update(tx store.Tx, sessionID, set, condition string, args ...any) error {
+	n := strings.Count(set, "?")
+	values := append(args[:n:n], clock.Millis(l.opts.Clock), sessionID)
+	values = append(values, args[n:]...)
+	fresh, err := scanSession(tx.QueryRow(`UPDATE sessions SET `+set+`, updated_at = ? WHERE id = ? `+condition+
+		` RETURNING `+sessionColumns, values...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return fault.Missing(textSessionNotFound)
 	}
-	if err != nil || present == status {
-		return err
-	}
-	return l.update(tx, sessionID, `status = ?`, status)
-}
-
-func (l *Log) update(tx store.Tx, sessionID, set string, args ...any) error {
-	args = append(args, clock.Millis(l.opts.Clock), sessionID)
-	if _, err := tx.Exec(`UPDATE sessions SET `+set+`, updated_at = ? WHERE id = ?`, args...); err != nil {
-		return fmt.Errorf("update session: %w", err)
-	}
-	fresh, err := Get(tx, sessionID)
 	if err != nil {
-		return err
+		return fmt.Errorf("update session: %w", err)
 	}
 	l.changed(tx, &fresh, ReasonUpdated)
 	return nil

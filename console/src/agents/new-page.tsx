@@ -1,13 +1,13 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { createAgent, queries } from "../api/operations.ts";
-import type { AgentDefinition } from "../api/types.ts";
+import type { AgentFields as Definition } from "../api/types.ts";
 import { Failed, SkeletonRows } from "../ui/state.tsx";
 import { useTitle } from "../ui/title.ts";
 import { AgentForm, type AgentFields } from "./form.tsx";
 
 /** What the server stores: fields that hold nothing are left out. */
-export function definitionOf(fields: AgentFields): Pick<AgentDefinition, "name" | "systemPrompt" | "modelProvider" | "model"> & { reasoningLevel?: string } {
+export function definitionOf(fields: AgentFields): Definition {
   const { reasoningLevel, ...rest } = fields;
   return { ...rest, name: rest.name.trim(), model: rest.model.trim(), ...(reasoningLevel === "" ? {} : { reasoningLevel }) };
 }

@@ -10,7 +10,7 @@ export function promptText(prompt: readonly PromptBlock[] | string | undefined):
 
 function lines(nodes: readonly PromptBlock[], level: number): string[] {
   return nodes.flatMap(({ block, children = [] }) => {
-    const text = block.text ?? "";
+    const text = typeof block.text === "string" ? block.text : "";
     switch (block.type) {
       case "Heading":
         return [`${"#".repeat(level)} ${text}`, ...lines(children, level + 1)];

@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment } from "./client.ts";
 import type {
-  Agent, AgentDefinition, LinkedKey, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, Run, Secret, Session, SessionEvent, SignIn, Token, Tool,
+  Agent, AgentFields, LinkedKey, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, Run, Secret, Session, SessionEvent, SignIn, Token, Tool,
 } from "./types.ts";
 
 interface Page {
@@ -114,9 +114,9 @@ const memoryPath = (agentId: string, path: string): string =>
 export const signIn = (code: string) => request<void>("/sign-in", { method: "POST", body: { code } });
 export const signOut = () => request<void>("/sign-out", { method: "POST" });
 
-export const createAgent = (definition: Partial<AgentDefinition>) =>
+export const createAgent = (definition: AgentFields) =>
   request<{ agentId: string }>("/agents", { method: "POST", body: { definition } });
-export const updateAgent = (agentId: string, definition: AgentDefinition) =>
+export const updateAgent = (agentId: string, definition: AgentFields) =>
   request<{ agent: Agent }>(`/agents/${segment(agentId)}`, { method: "PUT", body: { definition } });
 export const deleteAgent = (agentId: string) => request<void>(`/agents/${segment(agentId)}`, { method: "DELETE" });
 
@@ -170,11 +170,6 @@ export const runStream = (runId: string) => address(`/runs/${segment(runId)}/str
 
 export const cancelRun = (runId: string) => request<{ canceled: boolean }>(`/runs/${segment(runId)}/cancel`, { method: "POST" });
 
-export interface ProviderConfig {
-  type: string;
-  baseUrl?: string;
-  secretRefs?: Record<string, string>;
-}
 export const setProvider = (name: string, provider: ProviderConfig) =>
   request<{ provider: Provider }>(`/providers/${segment(name)}`, { method: "PUT", body: { provider } });
 export const deleteProvider = (name: string) => request<void>(`/providers/${segment(name)}`, { method: "DELETE" });
@@ -190,3 +185,6 @@ export const deleteSignIn = (signInId: string) => request<void>(`/sign-ins/${seg
 export const addKey = (key: string, name: string) => request<unknown>("/keys", { method: "POST", body: { key, name } });
 export const deleteKey = (keyId: string) => request<void>(`/keys/${segment(keyId)}`, { method: "DELETE" });
 export const deletePasskey = (passkeyId: string) => request<void>(`/passkeys/${segment(passkeyId)}`, { method: "DELETE" });
+
+/** Makes a link that signs in one browser, once. */
+export const createSignIn = () => request<{ code: string; url: string; expiresAt: number }>("/sign-ins", { method: "POST", body: {} });

@@ -1,91 +1,47 @@
-// The entities of the wire protocol in their JSON form; what the documentation of package wire says about them holds here.
-// Times are epoch milliseconds.
+// The server's entities under the names that the page uses. Fields come from the server's OpenAPI document; what stands here in
+// full is what the document leaves open: the values of states, and the payloads of events.
+import type * as schema from "./schema.gen.ts";
 
-export interface Me {
-  account: string;
-  signer?: string;
-  owner: boolean;
-  scopes: string[];
-  via: "cookie" | "token";
-  server: { version: string; accounts: "open" | "invite"; publicUrl: string; protocol: number };
-}
+type Narrow<T, U> = Omit<T, keyof U> & U;
 
-export interface Agent {
-  id: string;
-  account: string;
-  definition: AgentDefinition;
-  stateDir: string;
-  status: string;
-  createdAt: number;
-  updatedAt: number;
-  accessRole?: string;
-  activity?: AgentActivity;
-}
-
-export interface AgentActivity {
-  at: number;
-  kind: string;
-  messageAt: number;
-  messageFrom: string;
-  sessionId: string;
-  busy: boolean;
-}
-
-export interface AgentDefinition {
-  name: string;
-  systemPrompt: PromptBlock[] | string;
-  modelProvider: string;
-  model: string;
-  reasoningLevel?: string;
-  thoroughness?: string;
-  enabledModels?: ModelChoice[];
-  tools?: string[];
-  mcpServers?: string[];
-  signingKey?: string;
-  signingKeys?: string[];
-  metadata?: Record<string, unknown>;
-}
-
-export interface ModelChoice {
-  provider: string;
-  model: string;
-}
-
-export interface PromptBlock {
-  block: { id: string; type: string; text?: string; [key: string]: unknown };
-  children?: PromptBlock[];
-}
+export type Me = schema.CallerInfo;
+export type Agent = schema.AgentInfo;
+export type AgentDefinition = schema.AgentDefinition;
+/** What is sent: instructions may be Markdown. */
+export type AgentFields = schema.DefinitionFields;
+export type PromptBlock = schema.PromptBlock;
+export type MemoryEntry = schema.MemoryEntry;
+export type MemoryFile = schema.MemoryFile;
+export type Tool = schema.ToolInfo;
+export type Provider = schema.ProviderInfo;
+export type ProviderConfig = schema.ProviderConfig;
+export type Secret = schema.SecretInfo;
+export type Token = schema.TokenInfo;
+export type Usage = schema.Usage;
+export type RunUsage = schema.RunUsage;
+export type RunActivity = schema.RunActivity;
+export type AccountHint = schema.AccountHint;
 
 export type SessionStatus = "idle" | "streaming" | "stopped" | "error";
+export type PlanStep = Narrow<schema.PlanStep, { status: "pending" | "running" | "done" | "failed" | "skipped" }>;
+export type Plan = Narrow<schema.RunPlan, { steps: PlanStep[] }>;
+export type Session = Narrow<schema.SessionInfo, { status: SessionStatus; plan?: Plan }>;
 
-export interface Session {
-  id: string;
-  account: string;
-  agentId: string;
-  title?: string;
-  status: SessionStatus;
-  createdAt: number;
-  updatedAt: number;
-  parentSessionId?: string;
-  runId?: string;
-  plan?: Plan;
-  childSessionCount?: number;
-  modelOverride?: { provider: string; model: string; reasoningLevel?: string };
-  description?: string;
-  activity?: { messageAt: number; messageFrom: string };
-}
+export type RunStatus = "queued" | "claimed" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
+export type Run = Narrow<schema.RunInfo, { status: RunStatus; plan?: Plan }>;
 
-export interface SessionEvent {
-  id: string;
-  sessionId: string;
-  seq: number;
-  event: LogEvent;
-  createdAt: number;
-}
+export type Model = schema.ModelRef & {
+  contextWindow?: number;
+  /** Dollars per million tokens. */
+  price?: { input: number; output: number; cacheRead: number; cacheWrite: number };
+};
 
-export type Actor = "" | "user" | "agent" | "system" | "trigger";
+export type SessionEvent = Narrow<schema.SessionEvent, { event: LogEvent }>;
+export type PartialFrame = Required<Pick<schema.Frame, "partialId" | "patch">>;
 
-export interface EventMeta {
+type Actor = "" | "user" | "agent" | "system" | "trigger";
+
+interface EventMeta {
   accountId?: string;
   signerId?: string;
   model?: string;
@@ -100,7 +56,7 @@ export interface MessageEvent {
   role: "user" | "assistant" | "system";
   content: string;
   contextLines?: string[];
-  attachments?: AttachmentRef[];
+  attachments?: { id: string; name: string; mimeType?: string; size: number }[];
   clientMessageId?: string;
   actor?: Actor;
   meta?: EventMeta;
@@ -133,163 +89,20 @@ export interface ErrorEvent {
 
 export type LogEvent = MessageEvent | ToolCallEvent | ToolResultEvent | ErrorEvent;
 
-export interface AttachmentRef {
-  id: string;
-  name: string;
-  mimeType?: string;
-  size: number;
-}
-
-export interface Usage {
-  input: number;
-  output: number;
-  cacheRead: number;
-  cacheWrite: number;
-  total: number;
-}
-
-export interface RunUsage extends Usage {
-  children?: Usage & { runs: number };
-}
-
-export interface RunActivity {
-  phase: string;
-  toolName?: string;
-  toolCallId?: string;
-  detail?: string;
-  outputTail?: string;
-}
-
-export type RunStatus = "queued" | "claimed" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
-
-export interface Run {
-  id: string;
-  account: string;
-  rootRunId: string;
-  parentRunId?: string;
-  depth: number;
-  kind: string;
-  agentId?: string;
-  sessionId?: string;
-  origin: string;
-  title: string;
-  childRunCount?: number;
-  status: RunStatus;
-  plan?: Plan;
-  error?: { code: string; message: string };
-  unmetObligations?: { kind: string; steps?: string[] }[];
-  usage?: RunUsage;
-  createdAt: number;
-  startedAt?: number;
-  finishedAt?: number;
-  updatedAt: number;
-}
-
-export interface Plan {
-  title?: string;
-  steps: PlanStep[];
-  ownerRunId?: string;
-  settledAt?: number;
-}
-
-export interface PlanStep {
-  id: string;
-  label: string;
-  status: "pending" | "running" | "done" | "failed" | "skipped";
-  resolvedBy?: string;
-}
-
-export interface PartialFrame {
-  partialId: string;
-  patch: { textDelta?: string; done?: boolean; usage?: Usage; activity?: RunActivity };
-}
-
-export interface AccountHint {
-  reason: string;
-  agentId?: string;
-  sessionId?: string;
-  activity?: AgentActivity;
-  session?: Session;
-}
-
-export interface MemoryEntry {
-  path: string;
-  type: string;
-  size: number;
-  updatedAt: number;
-  mimeType?: string;
-  entryCount?: number;
-}
-
-export interface MemoryFile {
-  path: string;
-  size: number;
-  updatedAt: number;
-  mimeType?: string;
-  encoding: string;
-  content?: string;
-  data?: string;
-}
-
-export interface Tool {
-  name: string;
-  kind: string;
-  summary: string;
-  description: string;
-  input: unknown;
-  output?: unknown;
-  cid: string;
-  enabled: boolean;
-  granted: boolean;
-  createdAt: number;
-  updatedAt: number;
-}
-
-export interface Provider {
-  id: string;
-  name: string;
-  type: string;
-  hasSecrets: boolean;
-  createdAt: number;
-  updatedAt: number;
-}
-
-export interface Model {
-  id: string;
-  name: string;
-  contextWindow?: number;
-  price?: { input: number; output: number; cacheRead: number; cacheWrite: number };
-}
-
-export interface Secret {
-  id: string;
-  name: string;
-  metadata?: Record<string, unknown>;
-  hasValue: boolean;
-  createdAt: number;
-  updatedAt: number;
-}
-
-export interface Token {
-  id: string;
-  name: string;
-  scopes: string[];
-  createdAt: number;
-  expiresAt?: number;
-  lastUsedAt?: number;
-}
+// Sign-ins, keys and passkeys (REST contract).
 
 export interface SignIn {
   id: string;
-  createdAt: number;
-  lastSeenAt?: number;
+  method: string;
   userAgent?: string;
+  createdAt: number;
+  expiresAt: number;
+  lastUsedAt?: number;
   current?: boolean;
 }
 
 export interface LinkedKey {
-  key?: string;
-  id: string;
+  key: string;
   name: string;
   createdAt: number;
 }

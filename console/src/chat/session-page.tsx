@@ -58,13 +58,15 @@ function Conversation({ sessionId }: { sessionId: string }) {
         <Transcript store={store} state={state} agentName={name} />
       )}
       <div className="session-foot">
-        {session && <RunCard store={store} session={session} price={model?.price} />}
-        <Composer id={sessionId} send={(draft: Draft) => sendDraft(sessionId, draft, store)} placeholder={`Message ${name}`} busy={session === undefined}>
-          <span className="model-badge mono truncate" title={choice ? `${choice.provider}/${choice.model}` : undefined}>
-            {choice?.model ?? ""}
-          </span>
-          <Gauge used={contextUsed(state.events)} window={state.contextWindow} />
-        </Composer>
+        <div className="session-foot-inner">
+          {session && <RunCard store={store} session={session} price={model?.price} />}
+          <Composer id={sessionId} send={(draft: Draft) => sendDraft(sessionId, draft, store)} placeholder={`Message ${name}`} busy={session === undefined}>
+            <span className="model-badge mono truncate" title={choice ? `${choice.provider}/${choice.model}` : undefined}>
+              {choice?.model ?? ""}
+            </span>
+            <Gauge used={contextUsed(state.events)} window={state.contextWindow} />
+          </Composer>
+        </div>
       </div>
     </div>
   );

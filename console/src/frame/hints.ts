@@ -7,7 +7,7 @@ import type { AccountHint } from "../api/types.ts";
 
 export type Connection = "connecting" | "live" | "reconnecting";
 
-/** Which lists a hint makes old. Several hints in a row cause one request a list, since a list is asked at most every 300 ms. */
+/** Which lists a hint makes old. Hints are gathered first, so that a busy agent causes one request a second. */
 function apply(client: QueryClient, hint: AccountHint): void {
   const stale = (key: readonly unknown[]): void => void client.invalidateQueries({ queryKey: key });
   const reason = hint.reason;
@@ -19,7 +19,7 @@ function apply(client: QueryClient, hint: AccountHint): void {
   if (reason.includes("secret")) stale(["secrets"]);
 }
 
-const gather = 300;
+const gather = 1_000;
 
 /** Follows the account while the frame is shown, and tells whether the server can be reached. */
 export function useHints(): Connection {
@@ -38,8 +38,9 @@ export function useHints(): Connection {
     const stream = new EventStream({
       url: () => address("/stream"),
       onMessage: (message) => {
-        if (message.event !== "hint") return;
-        waiting.push(JSON.parse(message.data) as AccountHint);
+        if (message.event === "hint") waiting.push(JSON.parse(message.data) as AccountHint);
+        else if (message.event === "run") waiting.push({ reason: "run" });
+        else return;
         timer ||= window.setTimeout(flush, gather);
       },
       onState: (state) => {

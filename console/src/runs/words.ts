@@ -43,5 +43,5 @@ export function standing(run: Run, now: number): string {
 
 /** What began a run, in words. */
 export function originWords(origin: string): string {
-  return { message: "a message", "session-message": "a message", retry: "a retry", trigger: "a trigger", spawn: "another run", delegate: "another run" }[origin] ?? origin;
+  return { user: "a message", retry: "a retry", trigger: "a trigger", delegate: "another run" }[origin] ?? origin;
 }

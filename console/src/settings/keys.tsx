@@ -29,12 +29,12 @@ export function KeysPage() {
         icon="key"
         empty="No linked keys"
         emptyText="A desktop client shows its key, which begins with z6Mk. Link it here and it sees your agents."
-        rowKey={(key) => key.id}
+        rowKey={(key) => key.key}
         row={(key) => (
           <div className="settings-row">
             <div className="grow">
               <strong>{key.name || "Unnamed key"}</strong>
-              <div className="mono small muted truncate">{key.key ?? key.id}</div>
+              <div className="mono small muted truncate">{key.key}</div>
             </div>
             <span className="muted small">
               linked <Ago at={key.createdAt} />
@@ -45,7 +45,7 @@ export function KeysPage() {
               text="Clients that use it lose access to the account at once."
               action="Unlink the key"
               run={async () => {
-                await deleteKey(key.id);
+                await deleteKey(key.key);
                 await client.invalidateQueries({ queryKey: ["keys"] });
               }}
             />

@@ -34,10 +34,10 @@ export function SignInsPage() {
                 {entry.current && <span className="chip accent">this one</span>}
               </div>
               <div className="muted small">
-                signed in {moment(entry.createdAt)}
-                {entry.lastSeenAt ? (
+                signed in with a {entry.method === "passkey" ? "passkey" : "link"} on {moment(entry.createdAt)}
+                {entry.lastUsedAt ? (
                   <>
-                    , seen <Ago at={entry.lastSeenAt} />
+                    , seen <Ago at={entry.lastUsedAt} />
                   </>
                 ) : null}
               </div>

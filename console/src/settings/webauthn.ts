@@ -1,25 +1,23 @@
-// Passkeys: the server's options as the browser wants them, and the browser's answer as the server wants it.
+// Passkeys. The browser's own parsers turn the server's base64url into bytes and back.
 import { request } from "../api/client.ts";
 
 export const passkeysSupported = (): boolean => typeof PublicKeyCredential !== "undefined" && isSecureContext;
 
-/** The server wraps its options in publicKey; the browser's own parser turns base64url into bytes. */
-interface Wrapped<T> {
-  publicKey?: T;
+interface Begun<T> {
+  challengeId: string;
+  publicKey: T;
 }
 
-const inner = <T>(options: T & Wrapped<T>): T => options.publicKey ?? options;
-
 export async function registerPasskey(name: string): Promise<void> {
-  const options = inner(await request<PublicKeyCredentialCreationOptionsJSON>("/passkeys/begin", { method: "POST", body: {} }));
-  const credential = await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) });
+  const { challengeId, publicKey } = await request<Begun<PublicKeyCredentialCreationOptionsJSON>>("/passkeys/begin", { method: "POST", body: {} });
+  const credential = await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(publicKey) });
   if (!(credential instanceof PublicKeyCredential)) throw new Error("No passkey was made.");
-  await request("/passkeys/finish", { method: "POST", body: { name, credential: credential.toJSON() } });
+  await request("/passkeys/finish", { method: "POST", body: { name, challengeId, credential: credential.toJSON() } });
 }
 
 export async function signInWithPasskey(): Promise<void> {
-  const options = inner(await request<PublicKeyCredentialRequestOptionsJSON>("/sign-in/passkey/begin", { method: "POST", body: {} }));
-  const credential = await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) });
+  const { challengeId, publicKey } = await request<Begun<PublicKeyCredentialRequestOptionsJSON>>("/sign-in/passkey/begin", { method: "POST", body: {} });
+  const credential = await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(publicKey) });
   if (!(credential instanceof PublicKeyCredential)) throw new Error("No passkey was chosen.");
-  await request("/sign-in/passkey/finish", { method: "POST", body: { credential: credential.toJSON() } });
+  await request("/sign-in/passkey/finish", { method: "POST", body: { challengeId, credential: credential.toJSON() } });
 }

@@ -21,7 +21,8 @@ const (
 )
 
 // writer owns the one connection that writes. Its goroutine opens a transaction, gives queued closures their turn one
-// after another, each in a savepoint, and commits once for all of them. A closure runs on its caller's goroutine while
+// after another, and commits once for all of them. A closure behind others gets a savepoint, so that undoing it undoes
+// nothing of theirs; one that has the transaction for itself needs none. A closure runs on its caller's goroutine while
 // the writer waits for it, so a panic or a failed test ends the caller and never the writer.
 type writer struct {
 	conn    *sql.Conn
@@ -130,13 +131,16 @@ func (w *writer) serve(first *request) {
 	w.announce(b)
 }
 
-// turn gives one closure its savepoint.
+// turn gives one closure its turn.
 func (w *writer) turn(b *batch, r *request) {
 	b.requests = append(b.requests, r)
-	if err := w.exec("SAVEPOINT closure"); err != nil {
-		b.broken = err
-		b.results = append(b.results, err)
-		return
+	shared := b.kept > 0
+	if shared {
+		if err := w.exec("SAVEPOINT closure"); err != nil {
+			b.broken = err
+			b.results = append(b.results, err)
+			return
+		}
 	}
 	t := &tx{conn: w.conn, clock: w.clock}
 	r.turn <- t
@@ -145,18 +149,29 @@ func (w *writer) turn(b *batch, r *request) {
 		err = failed
 	}
 	b.results = append(b.results, err)
-	if err == nil {
+	switch {
+	case err != nil:
+		b.broken = w.undo(shared, err)
+		return
+	case shared:
 		b.broken = w.exec("RELEASE closure")
-		b.after = append(b.after, t.after...)
-		b.kept++
-		return
 	}
-	if undo := w.exec("ROLLBACK TO closure"); undo != nil {
+	b.after = append(b.after, t.after...)
+	b.kept++
+}
+
+// undo takes back what a closure did that failed with cause, and says why the batch cannot go on.
+func (w *writer) undo(shared bool, cause error) error {
+	if !shared {
+		// Fails when SQLite has ended the transaction itself, which is what we want.
+		_ = w.exec("ROLLBACK")
+		return w.exec("BEGIN IMMEDIATE")
+	}
+	if err := w.exec("ROLLBACK TO closure"); err != nil {
 		// SQLite gave up the whole transaction: a full disk or a failed read does that.
-		b.broken = err
-		return
+		return cause
 	}
-	b.broken = w.exec("RELEASE closure")
+	return w.exec("RELEASE closure")
 }
 
 // commit ends the transaction durably, or turns every result of the batch into the error.

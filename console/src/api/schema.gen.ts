@@ -1,0 +1,484 @@
+// Code generated from the server's OpenAPI document by `npm run generate`. DO NOT EDIT.
+
+export interface AccountHint {
+  activity?: AgentActivity;
+  agentId?: string;
+  reason: string;
+  session?: SessionInfo;
+  sessionId?: string;
+}
+
+export interface AgentActivity {
+  at: number;
+  busy: boolean;
+  kind: string;
+  messageAt: number;
+  messageFrom: string;
+  sessionId: string;
+}
+
+export interface AgentDefinition {
+  enabledModels?: ModelChoice[];
+  mcpServers?: string[];
+  metadata?: Record<string, unknown>;
+  model: string;
+  modelProvider: string;
+  name: string;
+  reasoningLevel?: string;
+  signingKey?: string;
+  signingKeys?: string[];
+  systemPrompt: PromptBlock[];
+  thoroughness?: string;
+  tools?: string[];
+}
+
+export interface AgentInfo {
+  accessRole?: string;
+  account: string;
+  activity?: AgentActivity;
+  createdAt: number;
+  definition: AgentDefinition;
+  id: string;
+  publicChat?: boolean;
+  publicRead?: boolean;
+  stateDir: string;
+  status: string;
+  updatedAt: number;
+}
+
+export interface AgentRequest {
+  agentId: string;
+}
+
+export interface AttachmentInfo {
+  createdAt: number;
+  id: string;
+  mimeType?: string;
+  name: string;
+  sessionId: string;
+  size: number;
+}
+
+export interface AttachmentResponse {
+  attachment: AttachmentInfo;
+}
+
+export interface CallerInfo {
+  account: string;
+  owner: boolean;
+  scopes: string[];
+  server: ServerInfo;
+  signer?: string;
+  via: string;
+}
+
+export interface CancelRunResponse {
+  canceled: boolean;
+  runId: string;
+}
+
+export interface CaughtUp {
+  lastSeq: number;
+}
+
+export interface ChildUsage {
+  cacheRead: number;
+  cacheWrite: number;
+  input: number;
+  output: number;
+  runs: number;
+  total: number;
+}
+
+export interface CreateAgentResponse {
+  agentId: string;
+}
+
+export interface CreateSessionResponse {
+  sessionId: string;
+}
+
+export interface CreateTokenResponse {
+  info: TokenInfo;
+  token: string;
+}
+
+export interface DefinitionFields {
+  enabledModels?: ModelChoice[];
+  mcpServers?: string[];
+  metadata?: Record<string, unknown>;
+  model: string;
+  modelProvider: string;
+  name: string;
+  reasoningLevel?: string;
+  signingKey?: string;
+  signingKeys?: string[];
+  systemPrompt: unknown;
+  thoroughness?: string;
+  tools?: string[];
+}
+
+export interface DeleteAgentMemoryFileResponse {
+  agentId: string;
+  deleted: boolean;
+  path: string;
+}
+
+export interface DeleteSessionResponse {
+  agentId: string;
+  sessionId: string;
+}
+
+export interface Done {
+  lastSeq: number;
+  status: string;
+}
+
+export interface End {
+  reason: string;
+}
+
+export interface FindRunsResponse {
+  nextCursor?: string;
+  runs: RunInfo[];
+}
+
+export interface Frame {
+  _: string;
+  accountId?: string;
+  code?: string;
+  connectedAt?: number;
+  createdAt?: number;
+  entry?: Record<string, unknown>;
+  event?: SessionEvent;
+  key?: string;
+  message?: string;
+  partialId?: string;
+  patch?: PartialPatch;
+  runId?: string;
+  seq?: number;
+  value?: unknown;
+}
+
+export interface GetAgentResponse {
+  agent: AgentInfo;
+  sessionCount: number;
+  sessions?: SessionInfo[];
+}
+
+export interface GetSessionResponse {
+  contextWindow?: number;
+  events: SessionEvent[];
+  hasMoreBefore?: boolean;
+  session: SessionInfo;
+  systemPromptMarkdown: string;
+}
+
+export interface ListAgentMemoryResponse {
+  agentId: string;
+  entries: MemoryEntry[];
+  totalBytes: number;
+  truncated?: boolean;
+}
+
+export interface ListAgentToolsResponse {
+  agentId: string;
+  tools: ToolInfo[];
+}
+
+export interface ListAgentsResponse {
+  agents: AgentInfo[];
+}
+
+export interface ListModelProvidersResponse {
+  providers: ProviderInfo[];
+}
+
+export interface ListProviderModelsResponse {
+  models: ModelRef[];
+}
+
+export interface ListTokensResponse {
+  tokens: TokenInfo[];
+}
+
+export interface MemoryEntry {
+  entryCount?: number;
+  mimeType?: string;
+  path: string;
+  size: number;
+  type: string;
+  updatedAt: number;
+}
+
+export interface MemoryFile {
+  content?: string;
+  data?: string;
+  encoding: string;
+  mimeType?: string;
+  path: string;
+  size: number;
+  updatedAt: number;
+}
+
+export interface MessagePart {
+  blocks?: PromptBlock[];
+  clientMessageId?: string;
+  id?: string;
+  lines?: string[];
+  text?: string;
+  type: string;
+}
+
+export interface ModelChoice {
+  model: string;
+  provider: string;
+}
+
+export interface ModelOverride {
+  model: string;
+  provider: string;
+  reasoningLevel?: string;
+}
+
+export interface ModelRef {
+  id: string;
+  name: string;
+}
+
+export interface NameResponse {
+  name: string;
+}
+
+export interface PartialPatch {
+  activity?: RunActivity;
+  done?: boolean;
+  textDelta?: string;
+  usage?: Usage;
+}
+
+export interface PlanStep {
+  id: string;
+  label: string;
+  resolvedBy?: string;
+  status: string;
+}
+
+export interface Problem {
+  code: string;
+  detail: string;
+  details?: Record<string, unknown>;
+  status: number;
+  title: string;
+  type: string;
+}
+
+export interface PromptBlock {
+  block: Record<string, unknown>;
+  children?: PromptBlock[];
+}
+
+export interface ProviderConfig {
+  authMode?: string;
+  baseUrl?: string;
+  modelDefaults?: Record<string, unknown>;
+  secretRefs?: Record<string, string>;
+  type: string;
+}
+
+export interface ProviderInfo {
+  createdAt: number;
+  hasSecrets: boolean;
+  id: string;
+  name: string;
+  type: string;
+  updatedAt: number;
+}
+
+export interface ProviderResponse {
+  provider: ProviderInfo;
+}
+
+export interface ReadAgentMemoryFileResponse {
+  agentId: string;
+  file: MemoryFile;
+}
+
+export interface RunActivity {
+  detail?: string;
+  outputTail?: string;
+  phase: string;
+  toolCallId?: string;
+  toolName?: string;
+}
+
+export interface RunError {
+  code: string;
+  message: string;
+}
+
+export interface RunInfo {
+  account: string;
+  agentId?: string;
+  childRunCount?: number;
+  createdAt: number;
+  depth: number;
+  error?: RunError;
+  finishedAt?: number;
+  id: string;
+  kind: string;
+  origin: string;
+  parentRunId?: string;
+  plan?: RunPlan;
+  rootRunId: string;
+  sessionId?: string;
+  startedAt?: number;
+  status: string;
+  title: string;
+  unmetObligations?: UnmetObligation[];
+  updatedAt: number;
+  usage?: RunUsage;
+}
+
+export interface RunPlan {
+  ownerRunId?: string;
+  settledAt?: number;
+  steps: PlanStep[];
+  title?: string;
+}
+
+export interface RunResponse {
+  run: RunInfo;
+}
+
+export interface RunUsage {
+  cacheRead: number;
+  cacheWrite: number;
+  children?: ChildUsage;
+  input: number;
+  output: number;
+  total: number;
+}
+
+export interface SecretInfo {
+  createdAt: number;
+  hasValue: boolean;
+  id: string;
+  metadata?: Record<string, unknown>;
+  name: string;
+  updatedAt: number;
+}
+
+export interface SecretResponse {
+  secret: SecretInfo;
+}
+
+export interface SecretsResponse {
+  secrets: SecretInfo[];
+}
+
+export interface ServerInfo {
+  accounts: string;
+  protocol: number;
+  publicUrl: string;
+  version: string;
+}
+
+export interface SessionActivity {
+  messageAt: number;
+  messageFrom: string;
+}
+
+export interface SessionEvent {
+  createdAt: number;
+  event: Record<string, unknown>;
+  id: string;
+  seq: number;
+  sessionId: string;
+}
+
+export interface SessionInfo {
+  account: string;
+  activity?: SessionActivity;
+  agentId: string;
+  childSessionCount?: number;
+  createdAt: number;
+  description?: string;
+  id: string;
+  modelOverride?: ModelOverride;
+  parentSessionId?: string;
+  plan?: RunPlan;
+  runId?: string;
+  status: string;
+  title?: string;
+  updatedAt: number;
+}
+
+export interface SessionResponse {
+  session: SessionInfo;
+}
+
+export interface SessionsPage {
+  agents: AgentInfo[];
+  nextCursor?: string;
+  sessions: SessionInfo[];
+}
+
+export interface StopSessionResponse {
+  sessionId: string;
+  stopped: boolean;
+}
+
+export interface TokenInfo {
+  createdAt: number;
+  expiresAt?: number;
+  id: string;
+  lastUsedAt?: number;
+  name: string;
+  scopes: string[];
+}
+
+export interface TokenRequest {
+  tokenId: string;
+}
+
+export interface ToolInfo {
+  cid: string;
+  createdAt: number;
+  description: string;
+  enabled: boolean;
+  granted: boolean;
+  input: unknown;
+  kind: string;
+  name: string;
+  output?: unknown;
+  summary: string;
+  updatedAt: number;
+}
+
+export interface TurnAnswer {
+  assistantEventId?: string;
+  runId?: string;
+  seq?: number;
+  sessionId: string;
+  text?: string;
+}
+
+export interface UnmetObligation {
+  kind: string;
+  steps?: string[];
+}
+
+export interface Usage {
+  cacheRead: number;
+  cacheWrite: number;
+  input: number;
+  output: number;
+  total: number;
+}
+
+export interface WriteAgentMemoryFileResponse {
+  agentId: string;
+  entry: MemoryEntry;
+}
+
