@@ -56,6 +56,16 @@ func OpenDir(path string) (*Dir, error) {
 	return d, nil
 }
 
+// OpenReader opens the folder at path for reading, beside a process that writes to it. Close it after use. A folder that does
+// not exist is fs.ErrNotExist.
+func OpenReader(path string) (*Dir, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the blob folder: %w", err)
+	}
+	return &Dir{root: root}, nil
+}
+
 // Close releases the folder.
 func (d *Dir) Close() error { return d.root.Close() }
 

@@ -30,6 +30,8 @@ type commands struct {
 	Providers providersCommand `cmd:"" help:"Connect model providers."`
 	Tokens    tokensCommand    `cmd:"" help:"List, make and revoke tokens of the REST API."`
 	Keys      keysCommand      `cmd:"" help:"Show, save and replace keys."`
+	Backup    backupCommand    `cmd:"" help:"Save everything the server keeps into one encrypted file; the server may run."`
+	Restore   restoreCommand   `cmd:"" help:"Fill an empty data folder, and database, from a backup."`
 	Doctor    doctorCommand    `cmd:"" help:"Look for what is wrong and say how to repair it."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 }

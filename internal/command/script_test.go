@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite"
 
@@ -39,7 +40,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session,
+			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session, "agekey": ageKey,
 		},
 	})
 }
@@ -146,6 +147,14 @@ func scriptedModel(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(s.Close()) })
 	ts.Setenv("MODEL", s.BaseURL(model.OpenAIChat))
+}
+
+// agekey FILE makes an identity of age, for backups, and sets $RECIPIENT to its public part.
+func ageKey(ts *testscript.TestScript, _ bool, args []string) {
+	key, err := age.GenerateX25519Identity()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(key.String()+"\n"), 0o600))
+	ts.Setenv("RECIPIENT", key.Recipient().String())
 }
 
 // session FILE sets $SESSION to the first session of a list in JSON.

@@ -54,6 +54,7 @@ var rooms = []room{
 
 	{"internal/account", 20, product},
 	{"internal/agent", 20, product},
+	{"internal/backup", 20, product},
 	{"internal/memory", 20, product},
 	{"internal/provider", 20, product},
 	{"internal/runs", 20, product},

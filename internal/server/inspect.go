@@ -124,7 +124,7 @@ func (i *Inspection) connect() (err error) {
 	if s.models != nil {
 		return nil
 	}
-	if s.blobs, err = blobstore.OpenDir(filepath.Join(s.cfg.DataDir, "blobs")); err != nil {
+	if s.blobs, err = blobstore.OpenDir(s.cfg.blobDir()); err != nil {
 		return fmt.Errorf("open the blob store: %w", err)
 	}
 	if s.egress, err = egress.New(egress.Options{Allow: s.cfg.EgressAllow, AgentsOff: s.cfg.EgressAgentsOff}); err != nil {

@@ -111,7 +111,7 @@ func (s *Server) build(ctx context.Context) (err error) {
 	if s.store, err = s.openStore(ctx); err != nil {
 		return err
 	}
-	if s.blobs, err = blobstore.OpenDir(filepath.Join(s.cfg.DataDir, "blobs")); err != nil {
+	if s.blobs, err = blobstore.OpenDir(s.cfg.blobDir()); err != nil {
 		return fmt.Errorf("open the blob store: %w", err)
 	}
 	source := s.cfg.VaultKey
@@ -137,8 +137,13 @@ func (s *Server) build(ctx context.Context) (err error) {
 
 func (s *Server) openStore(ctx context.Context) (store.Store, error) {
 	cfg := &s.cfg
+	if err := cfg.checkRestored(); err != nil {
+		return nil, err
+	}
 	if cfg.DatabaseURL != "" {
-		return postgres.Open(ctx, postgres.Options{URL: cfg.DatabaseURL, Logger: cfg.Logger, Committed: s.metrics.Committed})
+		return postgres.Open(ctx, postgres.Options{
+			URL: cfg.DatabaseURL, Logger: cfg.Logger, Committed: s.metrics.Committed, BeforeMigrating: s.beforeMigrating,
+		})
 	}
 	return sqlite.Open(ctx, sqlite.Options{
 		Path: cfg.databasePath(), Clock: cfg.Clock, Logger: cfg.Logger, Committed: s.metrics.Committed,

@@ -55,6 +55,10 @@ var (
 	ErrUnique = errors.New("a row with the same key exists")
 	// ErrForeignKey says that a row refers to one that does not exist, or is still referred to.
 	ErrForeignKey = errors.New("a row that is referred to does not exist")
+	// ErrReadOnly says that a store was opened for reading.
+	ErrReadOnly = errors.New("the database was opened for reading only")
+	// ErrNotEmpty says that a database which is to be filled holds something already.
+	ErrNotEmpty = errors.New("there are data already")
 	// ErrPanic says that a closure panicked or left its goroutine; it is wrapped with the panic's value and stack.
 	ErrPanic = errors.New("closure panicked")
 )

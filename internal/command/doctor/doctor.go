@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/server"
 )
 
@@ -46,6 +47,8 @@ type Options struct {
 	URL string
 	// Timeout bounds each question to a server or provider; 5 s when zero.
 	Timeout time.Duration
+	// Now tells the time; the machine's clock when nil.
+	Now func() time.Time
 }
 
 // Run makes every check that the state of things permits and returns the findings in a fixed order.
@@ -53,16 +56,22 @@ func Run(ctx context.Context, o Options) []Finding {
 	if o.Timeout == 0 {
 		o.Timeout = 5 * time.Second
 	}
+	if o.Now == nil {
+		o.Now = clock.System{}.Now
+	}
 	r := &report{options: o}
 	r.folder()
 	r.ownerKey()
 	r.vaultKey()
 	r.disk()
+	r.backup()
 	if r.running(ctx) {
+		r.adminRule()
 		r.remoteProviders(ctx)
 		return r.findings
 	}
 	r.port()
+	r.admin()
 	r.database(ctx)
 	return r.findings
 }

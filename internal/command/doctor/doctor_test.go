@@ -69,6 +69,25 @@ func TestEachKindOfHarmIsFoundAndHasAFix(t *testing.T) {
 			t.Cleanup(func() { _ = other.Close() })
 			cfg.Listen = other.Addr().String()
 		}},
+		{"no backup", "backup", doctor.Warn, func(*testing.T, *server.Config) {}},
+		{"an old backup", "backup", doctor.Warn, func(t *testing.T, cfg *server.Config) { noteBackup(t, cfg, 8*24*time.Hour) }},
+		{"a backup of today", "backup", doctor.OK, func(t *testing.T, cfg *server.Config) { noteBackup(t, cfg, time.Hour) }},
+		{"a note of noise", "backup", doctor.Warn, func(t *testing.T, cfg *server.Config) { write(t, filepath.Join(cfg.DataDir, "last-backup.json")) }},
+		{"half of a restore", "database", doctor.Fail, func(t *testing.T, cfg *server.Config) {
+			if err := os.Mkdir(filepath.Join(cfg.DataDir, "restoring"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"an admin listener", "admin listener", doctor.OK, func(_ *testing.T, cfg *server.Config) { cfg.AdminListen = "127.0.0.1:0" }},
+		{"an admin listener for others", "admin listener", doctor.Warn, func(_ *testing.T, cfg *server.Config) { cfg.AdminListen, cfg.AdminRemote = "0.0.0.0:0", true }},
+		{"its address in use", "admin listener", doctor.Fail, func(t *testing.T, cfg *server.Config) {
+			other, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = other.Close() })
+			cfg.AdminListen = other.Addr().String()
+		}},
 		{"no folder", "data folder", doctor.Warn, func(_ *testing.T, cfg *server.Config) { cfg.DataDir = filepath.Join(cfg.DataDir, "none") }},
 		{"no folder at all", "data folder", doctor.Fail, func(t *testing.T, cfg *server.Config) {
 			cfg.DataDir = filepath.Join(t.TempDir(), "file")
@@ -132,6 +151,13 @@ func TestAServerThatDoesNotAnswerIsNone(t *testing.T) {
 	_ = finding(t, findings, "database")
 	if doctor.Failed(findings) {
 		t.Errorf("healthy data fail: %+v", findings)
+	}
+}
+
+func noteBackup(t *testing.T, cfg *server.Config, ago time.Duration) {
+	t.Helper()
+	if err := doctor.NoteBackup(cfg.DataDir, time.Now().Add(-ago)); err != nil {
+		t.Fatal(err)
 	}
 }
 

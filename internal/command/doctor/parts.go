@@ -93,6 +93,33 @@ func (r *report) port() {
 	}
 }
 
+// adminRule warns of an admin listener that other machines may reach, and tells whether it may be.
+func (r *report) adminRule() (open bool) {
+	cfg := r.options.Config
+	if cfg.AdminListen == "" || !cfg.AdminRemote {
+		return false
+	}
+	r.warn("admin listener", cfg.AdminListen+" is served to other machines without a sign-in: whoever reaches it reads metrics and profiles.",
+		"Let a firewall decide who gets there, or use a loopback address and drop --admin-remote.")
+	return true
+}
+
+// admin looks at the admin listener that a server would open.
+func (r *report) admin() {
+	const check = "admin listener"
+	listen := r.options.Config.AdminListen
+	if r.adminRule() || listen == "" {
+		return
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		r.fail(check, "It could not be opened, and `loam serve` would not start: "+sentence(err.Error()), "Choose another address with --admin-listen.")
+		return
+	}
+	_ = listener.Close()
+	r.ok(check, listen+" is free, and this machine alone can reach it.")
+}
+
 // database opens the store and looks at what only it can tell.
 func (r *report) database(ctx context.Context) {
 	const check = "database"
@@ -103,7 +130,7 @@ func (r *report) database(ctx context.Context) {
 	}
 	defer func() { _ = data.Close() }()
 	if err := data.Check(ctx); err != nil {
-		r.fail(check, sentence(err.Error()), "Restore a backup; copies from before migrations lie beside the file.")
+		r.fail(check, sentence(err.Error()), "Restore a backup (loam restore); copies from before migrations lie beside the file.")
 		return
 	}
 	r.ok(check, "It opens, and its integrity check passes.")
@@ -129,6 +156,8 @@ func (r *report) unopened(err error) {
 		r.warn(check, "Nothing is there yet.", "The first `loam serve` makes it.")
 	case errors.Is(err, store.ErrLocked):
 		r.fail(check, text, "If that process hangs, end it; its lock goes with it.")
+	case errors.Is(err, server.ErrRestoring):
+		r.fail(check, text, "Empty the folder, and run `loam restore` again with the same backup.")
 	case errors.Is(err, store.ErrNewerSchema):
 		r.fail(check, text, "Run the newer version of Loam that has changed it.")
 	case errors.Is(err, store.ErrCorrupt):

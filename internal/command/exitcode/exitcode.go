@@ -1,7 +1,7 @@
 // Package exitcode gives every way in which a command can end its number, for scripts and supervisors.
 //
 // The numbers are stable: a new reason gets a new number, and none is used twice. docs/exit-codes.md is written from this
-// table. The package belongs to the room internal/command (tier 8); it imports store and vault for their errors.
+// table. The package belongs to the room internal/command (tier 8); it imports store, vault and backup for their errors.
 package exitcode
 
 import (
@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/internal/backup"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/vault"
 )
@@ -33,6 +34,9 @@ const (
 	ServerUnreachable   Code = 11
 	NotAuthorized       Code = 12
 	TurnFailed          Code = 13
+	BackupLocked        Code = 14
+	BackupDamaged       Code = 15
+	NotEmpty            Code = 16
 	Interrupted         Code = 130
 )
 
@@ -60,6 +64,9 @@ func Table() []Entry {
 		{ServerUnreachable, "No Loam server answers.", "Start one with `loam serve`, or name it with `--url`."},
 		{NotAuthorized, "The server refuses the key.", "Use the owner's key or one that the server knows, with `--key`."},
 		{TurnFailed, "The agent's turn ended with an error or was stopped.", "The message says why. After an error, `/retry` in `loam chat --last` tries again; a turn that was stopped stays so."},
+		{BackupLocked, "The passphrase is wrong, or no identity is one that the backup was encrypted for.", "Name the right one with `--passphrase-file` or `--identity`. Nothing was restored."},
+		{BackupDamaged, "The file is no backup, was cut off, or was changed.", "Fetch it again, or take an older one. Nothing was restored."},
+		{NotEmpty, "The data folder or the database to restore into holds something.", "Name a new folder with `--data`, a new database with `--database-url`. Nothing was restored."},
 		{Interrupted, "Ctrl-C ended the command.", ""},
 	}
 }
@@ -104,6 +111,9 @@ func causes() []struct {
 		{store.ErrUnreachable, DatabaseUnreachable},
 		{vault.ErrWrongKey, VaultKey},
 		{vault.ErrNoKey, VaultKey},
+		{backup.ErrLocked, BackupLocked},
+		{backup.ErrDamaged, BackupDamaged},
+		{store.ErrNotEmpty, NotEmpty},
 		{syscall.EADDRINUSE, AddressInUse},
 		{fs.ErrPermission, DataUnwritable},
 		{syscall.EROFS, DataUnwritable},

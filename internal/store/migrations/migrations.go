@@ -15,7 +15,7 @@
 // migration, the backup must be taken between reading the state and the first change, and both databases are migrated on
 // one connection that holds a lock; goose wants a hook for each, keeps a second table, and brings five modules.
 //
-// migrations belongs to the store (tier 1); only the drivers import it.
+// migrations belongs to the store (tier 1); only the drivers and store/archive import it.
 package migrations
 
 import (
@@ -23,6 +23,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -52,6 +54,32 @@ func Embedded(d store.Dialect) ([]Migration, error) {
 		return nil, err
 	}
 	return Parse(sub)
+}
+
+// Until returns the migrations up to a version. A version that this program does not know is store.ErrNewerSchema.
+func Until(all []Migration, version int64) ([]Migration, error) {
+	if version < 1 || version > int64(len(all)) {
+		return nil, fmt.Errorf("%w: schema %d is asked for, and this program knows schema %d", store.ErrNewerSchema, version, len(all))
+	}
+	return all[:version], nil
+}
+
+// What makes and removes tables. Full-text and other derived tables are virtual: they are filled from their source.
+var tableChange = regexp.MustCompile(`(?mi)^\s*(CREATE TABLE(?: IF NOT EXISTS)?|DROP TABLE(?: IF EXISTS)?)\s+([a-z_0-9]+)`)
+
+// Tables names the tables that migrations leave, in the order in which they were made. schema_state is not among them.
+func Tables(all []Migration) []string {
+	var names []string
+	for _, m := range all {
+		for _, match := range tableChange.FindAllStringSubmatch(m.SQL, -1) {
+			if strings.HasPrefix(strings.ToUpper(match[1]), "DROP") {
+				names = slices.DeleteFunc(names, func(n string) bool { return n == match[2] })
+				continue
+			}
+			names = append(names, match[2])
+		}
+	}
+	return names
 }
 
 // Parse reads every .sql file at the top of fsys. It fails when a name has no number, a number is missing or used twice,

@@ -2,6 +2,7 @@ package migrations_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -85,5 +86,22 @@ func TestPendingKnowsWhatADatabaseNeeds(t *testing.T) {
 				t.Errorf("%d pending, %v", len(got), err)
 			}
 		})
+	}
+}
+
+func TestTablesFollowWhatMigrationsMakeAndDrop(t *testing.T) {
+	t.Parallel()
+	all := []migrations.Migration{
+		{SQL: "-- CREATE TABLE in a comment\nCREATE TABLE a (id TEXT);\n  create table if not exists b (id TEXT);\nCREATE INDEX i ON a (id);"},
+		{SQL: "CREATE VIRTUAL TABLE words USING fts5 (text);\nDROP TABLE a;\nCREATE TABLE c_2 (id TEXT);"},
+	}
+	if got := migrations.Tables(all); !slices.Equal(got, []string{"b", "c_2"}) {
+		t.Errorf("Tables() = %q", got)
+	}
+	if _, err := migrations.Until(all, 3); !errors.Is(err, store.ErrNewerSchema) {
+		t.Errorf("Until(3) of 2 = %v", err)
+	}
+	if got, err := migrations.Until(all, 1); err != nil || len(got) != 1 {
+		t.Errorf("Until(1) = %v, %v", got, err)
 	}
 }

@@ -28,22 +28,34 @@ func Open(ctx context.Context, options Options) (store.Store, error) {
 	if err := options.fill(); err != nil {
 		return nil, err
 	}
-	config, err := pgx.ParseConfig(options.URL)
+	config, accepted, err := parse(options.URL)
 	if err != nil {
-		// The parser's text repeats parts of the URL.
-		return nil, errors.New("the PostgreSQL URL cannot be read; it looks like postgres://user:password@host:5432/database")
+		return nil, err
 	}
-	accepted := config.RuntimeParams[unsafeParameter] == "accept"
-	delete(config.RuntimeParams, unsafeParameter)
-	config.RuntimeParams["application_name"] = "loam"
 	s := &db{options: options, gate: newGate(options.Writers)}
 	s.writeDB = openHandle(config, options.Writers)
 	s.readDB = openHandle(config, options.Readers)
 	if err := s.open(ctx, config, accepted); err != nil {
-		where := fmt.Sprintf("open PostgreSQL database %s at %s:%d", config.Database, config.Host, config.Port)
-		return nil, errors.Join(fmt.Errorf("%s: %w", where, err), s.writeDB.Close(), s.readDB.Close())
+		return nil, errors.Join(opening(config, err), s.writeDB.Close(), s.readDB.Close())
 	}
 	return s, nil
+}
+
+// parse reads a URL. accepted says that it admits a server with fsync=off.
+func parse(url string) (config *pgx.ConnConfig, accepted bool, err error) {
+	if config, err = pgx.ParseConfig(url); err != nil {
+		// The parser's text repeats parts of the URL.
+		return nil, false, errors.New("the PostgreSQL URL cannot be read; it looks like postgres://user:password@host:5432/database")
+	}
+	accepted = config.RuntimeParams[unsafeParameter] == "accept"
+	delete(config.RuntimeParams, unsafeParameter)
+	config.RuntimeParams["application_name"] = "loam"
+	return config, accepted, nil
+}
+
+// opening says which database an error is about, and never the password.
+func opening(config *pgx.ConnConfig, err error) error {
+	return fmt.Errorf("open PostgreSQL database %s at %s:%d: %w", config.Database, config.Host, config.Port, err)
 }
 
 func (s *db) open(ctx context.Context, config *pgx.ConnConfig, accepted bool) error {
@@ -71,14 +83,11 @@ func (s *db) open(ctx context.Context, config *pgx.ConnConfig, accepted bool) er
 
 // migrate brings the schema to head under a lock and counts the start.
 func (s *db) migrate(ctx context.Context, c *sql.Conn) (epoch int64, err error) {
-	if _, err := c.ExecContext(ctx, "SELECT pg_advisory_lock(?, 0)", lockClass); err != nil {
-		return 0, fmt.Errorf("wait for other processes that migrate: %w", err)
+	unlock, err := lockSchema(ctx, c)
+	if err != nil {
+		return 0, err
 	}
-	defer func() {
-		if _, unlock := c.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock_all()"); unlock != nil {
-			discard(c)
-		}
-	}()
+	defer unlock()
 	state, err := migrations.Prepare(ctx, c)
 	if err != nil {
 		return 0, err
@@ -87,6 +96,11 @@ func (s *db) migrate(ctx context.Context, c *sql.Conn) (epoch int64, err error) 
 	if err != nil {
 		return 0, err
 	}
+	if len(pending) > 0 && state.Version > 0 && s.options.BeforeMigrating != nil {
+		if err := s.options.BeforeMigrating(ctx, pending[len(pending)-1].Version); err != nil {
+			return 0, fmt.Errorf("back up before migrating: %w", err)
+		}
+	}
 	if err := migrations.Apply(ctx, c, pending); err != nil {
 		return 0, err
 	}
@@ -94,6 +108,18 @@ func (s *db) migrate(ctx context.Context, c *sql.Conn) (epoch int64, err error) 
 		s.options.Logger.Info("schema migrated", "migration", m.Name)
 	}
 	return migrations.NextEpoch(ctx, c)
+}
+
+// lockSchema keeps other processes from opening the database until unlock is called.
+func lockSchema(ctx context.Context, c *sql.Conn) (unlock func(), err error) {
+	if _, err := c.ExecContext(ctx, "SELECT pg_advisory_lock(?, 0)", lockClass); err != nil {
+		return nil, fmt.Errorf("wait for other processes that migrate: %w", err)
+	}
+	return func() {
+		if _, err := c.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock_all()"); err != nil {
+			discard(c)
+		}
+	}, nil
 }
 
 // openHandle opens a pool of up to n connections; they are made on first use and kept.

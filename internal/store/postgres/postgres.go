@@ -44,6 +44,9 @@ type Options struct {
 	Writers int
 	// Readers is the number of reads that run at once; zero is 12.
 	Readers int
+	// BeforeMigrating is called before the first change of a schema that is there, with the version that it is brought to; an
+	// error keeps the database as it is. Other processes wait meanwhile. May be nil.
+	BeforeMigrating func(ctx context.Context, version int64) error
 	// Committed is told that a closure was committed and how long it took, for metrics. May be nil; it must be quick.
 	Committed func(writes int, took time.Duration)
 }
@@ -143,8 +146,11 @@ func (s *db) Close() error {
 		s.closed = true
 		s.mu.Unlock()
 		s.working.Wait()
-		s.closeIs = errors.Join(s.writeDB.Close(), s.readDB.Close())
-		s.node.stop()
+		s.closeIs = s.readDB.Close()
+		if s.writeDB != nil {
+			s.closeIs = errors.Join(s.closeIs, s.writeDB.Close())
+			s.node.stop()
+		}
 	})
 	return s.closeIs
 }

@@ -34,6 +34,9 @@ func (s *db) Write(ctx context.Context, p store.Priority, fn func(store.Tx) erro
 		return store.ErrClosed
 	}
 	defer s.working.Done()
+	if s.writeDB == nil {
+		return store.ErrReadOnly
+	}
 	if err := s.gate.enter(ctx, p); err != nil {
 		return err
 	}

@@ -109,11 +109,17 @@ func (s *db) Alive(_ context.Context, epoch int64) (bool, error) { return epoch 
 
 // Stats implements store.Store.
 func (s *db) Stats() store.Stats {
+	if s.writer == nil {
+		return store.Stats{}
+	}
 	return store.Stats{Commits: s.writer.commits.Load(), Writes: s.writer.writes.Load(), Queued: s.writer.queue.length()}
 }
 
 // Write implements store.Store.
 func (s *db) Write(ctx context.Context, p store.Priority, fn func(store.Tx) error) error {
+	if s.writer == nil {
+		return store.ErrReadOnly
+	}
 	return s.writer.write(ctx, p, fn)
 }
 
@@ -123,6 +129,11 @@ func (s *db) Close() error {
 		s.mu.Lock()
 		s.closed = true
 		s.mu.Unlock()
+		if s.writer == nil {
+			s.reading.Wait()
+			s.closeIs = s.readDB.Close()
+			return
+		}
 		s.writer.stop()
 		s.reading.Wait()
 		s.closeIs = errors.Join(s.readDB.Close(), s.writer.conn.Close(), s.writeDB.Close(), s.lock.release())
