@@ -19,7 +19,8 @@ type Error struct {
 	Status int
 	// Message is the server's text, meant for people.
 	Message string
-	// Code names an error that programs act on, such as wire.CodeProtocolTooOld; usually empty.
+	// Code names an error that programs act on, such as wire.CodeProtocolTooOld; usually empty. With a token it is always set:
+	// not_found, validation_failed, …
 	Code string
 }
 
@@ -29,6 +30,17 @@ func (e *Error) Error() string { return e.Message }
 // Do sends one action, a map with the name in "_", and returns the answer as generic values (see package dagcbor). The
 // timestamp is added. A refusal gives an *Error; other errors say that the server was not reached or not understood.
 func (c *Client) Do(ctx context.Context, action map[string]any) (map[string]any, error) {
+	if c.token != "" {
+		body, err := c.restAction(ctx, action)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := generic(body)
+		if err != nil {
+			return nil, fmt.Errorf("client: answer of %v: %w", action["_"], err)
+		}
+		return reply, nil
+	}
 	body, err := c.send(ctx, action)
 	if err != nil {
 		return nil, err
@@ -48,11 +60,15 @@ func Call[T any](ctx context.Context, c *Client, name string, request any) (T, e
 	if err != nil {
 		return reply, err
 	}
-	body, err := c.send(ctx, action)
+	carryOut, decode := c.send, dagcbor.Unmarshal
+	if c.token != "" {
+		carryOut, decode = c.restAction, json.Unmarshal
+	}
+	body, err := carryOut(ctx, action)
 	if err != nil {
 		return reply, err
 	}
-	if err := dagcbor.Unmarshal(body, &reply); err != nil {
+	if err := decode(body, &reply); err != nil {
 		return reply, fmt.Errorf("client: answer of %s: %w", name, err)
 	}
 	return reply, nil
@@ -125,19 +141,33 @@ func (c *Client) send(ctx context.Context, action map[string]any) ([]byte, error
 
 // read performs a request and reads the bounded body.
 func (c *Client) read(req *http.Request) (status int, body []byte, err error) {
+	status, _, body, err = c.readAll(req)
+	return status, body, err
+}
+
+// readAll is read with the header.
+func (c *Client) readAll(req *http.Request) (status int, header http.Header, body []byte, err error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, c.maxResponse+1))
+	if body, err = c.bounded(resp.Body); err != nil {
+		return 0, nil, nil, err
+	}
+	return resp.StatusCode, resp.Header, body, nil
+}
+
+// bounded reads an answer to its end.
+func (c *Client) bounded(r io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, c.maxResponse+1))
 	if err != nil {
-		return 0, nil, fmt.Errorf("read answer: %w", err)
+		return nil, fmt.Errorf("read answer: %w", err)
 	}
 	if int64(len(body)) > c.maxResponse {
-		return 0, nil, fmt.Errorf("the answer is larger than %d bytes", c.maxResponse)
+		return nil, fmt.Errorf("the answer is larger than %d bytes", c.maxResponse)
 	}
-	return resp.StatusCode, body, nil
+	return body, nil
 }
 
 // refusal finds the error in an answer. Proxies answer in other formats than CBOR, so the status alone counts too.

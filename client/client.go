@@ -20,9 +20,12 @@ import (
 // DefaultMaxResponse is the largest answer or frame that a Client reads unless WithMaxResponse says otherwise, in bytes.
 const DefaultMaxResponse = 64 << 20
 
-// Client calls one server as one key. Make it with New.
+// Client calls one server as one key, or with one token. Make it with New or NewWithToken.
 type Client struct {
-	base         string
+	base string
+	// token and routes are set in a client that shows a token; key is nil there.
+	token        string
+	routes       map[string]route
 	key          *principal.Key
 	account      principal.ID
 	capability   string
@@ -96,11 +99,13 @@ func New(baseURL string, key *principal.Key, options ...Option) (*Client, error)
 	if key == nil {
 		return nil, errors.New("client: a key is needed to sign actions")
 	}
-	c := &Client{
-		key: key, account: key.ID(), clock: systemClock{}, jitter: rand.Float64,
-		keepAlive: 30 * time.Second, maxResponse: DefaultMaxResponse,
-		onDisconnect: func(string, error, time.Duration) {},
-	}
+	return newClient(baseURL, &Client{key: key, account: key.ID()}, options)
+}
+
+// newClient gives a client that knows who it is the rest.
+func newClient(baseURL string, c *Client, options []Option) (*Client, error) {
+	c.clock, c.jitter, c.keepAlive, c.maxResponse = systemClock{}, rand.Float64, 30*time.Second, DefaultMaxResponse
+	c.onDisconnect = func(string, error, time.Duration) {}
 	for _, o := range options {
 		o(c)
 	}
@@ -115,7 +120,7 @@ func New(baseURL string, key *principal.Key, options ...Option) (*Client, error)
 	return c, nil
 }
 
-// Account is the principal that the client acts for.
+// Account is the principal that the client acts for; the zero ID in a client with a token.
 func (c *Client) Account() principal.ID { return c.account }
 
 // defaultHTTP bounds every phase except the answer's body, whose length is bounded instead. An action may hold its answer

@@ -23,7 +23,8 @@ const (
 	pongTime      = 10 * time.Second
 )
 
-// Subscribe follows one key, such as "sessions/<id>", over a socket of its own. afterSeq is the last event of a session
+// Subscribe follows one key, such as "sessions/<id>", over a socket of its own, or, with a token, over an event stream; there
+// sessions, runs and the account can be followed. afterSeq is the last event of a session
 // that the caller already has; zero replays all. Other keys ignore it.
 //
 // The sequence runs on the caller's goroutine, reconnects by itself and ends when ctx does or the caller breaks. The
@@ -95,6 +96,9 @@ func (s *subscription) backoff() time.Duration {
 
 // connection serves one socket from the upgrade to its end. It returns the reason of the end, never nil.
 func (s *subscription) connection(ctx context.Context) error {
+	if s.client.token != "" {
+		return s.events(ctx)
+	}
 	conn, err := s.open(ctx)
 	if err != nil {
 		return err
