@@ -125,6 +125,20 @@ func Get(tx store.Tx, id string) (Agent, error) {
 	return a, err
 }
 
+// Head is Get without the definition, for those who ask whose agent it is and which version is the newest.
+func Head(tx store.Tx, id string) (Agent, error) {
+	a := Agent{ID: id}
+	err := tx.QueryRow(`SELECT account_id, version, created_at, updated_at FROM agents WHERE id = ?`, id).
+		Scan(&a.Account, &a.Version, &a.CreatedAt, &a.UpdatedAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Agent{}, notFound()
+	}
+	if err != nil {
+		return Agent{}, fmt.Errorf("read agent: %w", err)
+	}
+	return a, nil
+}
+
 // ListByAccount returns the agents that an account owns, newest update first.
 func ListByAccount(tx store.Tx, account string) (out []Agent, err error) {
 	rows, err := tx.Query(`SELECT `+columns+` FROM agents WHERE account_id = ?

@@ -38,9 +38,11 @@ func (t *turn) append(tx store.Tx, fence sessionlog.Fence, whole *model.Message,
 	tx.AfterCommit(func() {
 		t.before = nil
 		for i := range fresh {
-			t.know(&fresh[i])
+			if t.says(&fresh[i]) {
+				t.said = fresh[i].id
+			}
 		}
-		t.entries = append(t.entries, fresh...)
+		t.log.add(fresh...)
 	})
 	return events, nil
 }
@@ -55,17 +57,7 @@ func typeOf(payload any) string {
 	return sessionlog.TypeMessage
 }
 
-// know notes what the turn needs to remember of an event.
-func (t *turn) know(e *entry) {
-	if e.call.ID != "" {
-		t.ids[e.call.ID] = true
-	}
-	for _, m := range e.hidden.messages() {
-		for _, p := range callsOf(m) {
-			t.ids[p.CallID] = true
-		}
-	}
-	if e.run == t.run.ID && e.kind == sessionlog.TypeMessage && e.message.Role == "assistant" {
-		t.said = e.id
-	}
+// says tells whether an entry is an answer of this run.
+func (t *turn) says(e *entry) bool {
+	return e.run == t.run.ID && e.kind == sessionlog.TypeMessage && e.message.Role == "assistant"
 }

@@ -72,7 +72,10 @@ const (
 )
 
 // Engine executes agent runs. It implements runs.Executor.
-type Engine struct{ opts Options }
+type Engine struct {
+	opts      Options
+	histories *histories
+}
 
 // New returns an engine.
 func New(opts Options) *Engine {
@@ -82,7 +85,7 @@ func New(opts Options) *Engine {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{opts: opts}
+	return &Engine{opts: opts, histories: newHistories()}
 }
 
 // Limits of a turn.

@@ -21,6 +21,8 @@ type entry struct {
 	result  wire.ToolResultEvent
 	hidden  hidden
 	run     string
+	// size is the length of what was decoded, in bytes.
+	size int
 }
 
 // hidden is what stands beside an agent's event for the replay alone. It keeps what a model said byte for byte where events
@@ -57,7 +59,7 @@ func read(stored []sessionlog.Stored) ([]entry, error) {
 	out := make([]entry, 0, len(stored))
 	for i := range stored {
 		s := &stored[i]
-		e := entry{id: s.ID, seq: s.Seq, kind: s.Type, actor: s.Actor, run: s.Run}
+		e := entry{id: s.ID, seq: s.Seq, kind: s.Type, actor: s.Actor, run: s.Run, size: len(s.Event) + len(s.Opaque)}
 		var into any
 		switch s.Type {
 		case sessionlog.TypeMessage:

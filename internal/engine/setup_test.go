@@ -58,12 +58,16 @@ func (c *conversation) say(text string) {
 	}
 }
 
-// start sends a text and returns how it ended, later.
-func (c *conversation) start(text string) <-chan error {
+// start sends texts as one message and returns how it ended, later.
+func (c *conversation) start(texts ...string) <-chan error {
 	sent := make(chan error, 1)
+	var content []any
+	for _, text := range texts {
+		content = append(content, map[string]any{"type": "text", "text": text})
+	}
 	go func() {
 		_, err := client.Call[wire.MessageSessionResponse](c.t.Context(), c.Client, "MessageSession", map[string]any{
-			"sessionId": c.session, "content": []any{map[string]any{"type": "text", "text": text}},
+			"sessionId": c.session, "content": content,
 		})
 		sent <- err
 	}()

@@ -25,12 +25,12 @@ type turn struct {
 	session sessionlog.Session
 	scope   space.Scope
 	model   Model
-	entries []entry
+	log     *history
 	partial *partial
+	// loaded is the state that was read with the log, for the first request.
+	loaded *state
 	// before are exchanges of silent calls that no event of this run holds yet.
 	before []model.Message
-	// ids of all calls in the log: a provider may use one twice.
-	ids map[string]bool
 	// said is the id of the last assistant message that this run has written.
 	said string
 	// unrecorded is what answers have used that the run does not count yet.
@@ -44,7 +44,9 @@ type turn struct {
 // Execute implements runs.Executor.
 func (e *Engine) Execute(ctx context.Context, lease *runs.Lease) (runs.Outcome, error) {
 	e.opts.Point(PointClaimed)
-	t := &turn{engine: e, lease: lease, run: lease.Run(), ids: map[string]bool{}}
+	t := &turn{engine: e, lease: lease, run: lease.Run()}
+	t.log = e.histories.take(t.run.Session)
+	defer func() { e.histories.put(t.log) }()
 	t.newPartial()
 	defer t.markRunning(ctx)()
 	err := t.carryOut(ctx)
@@ -186,18 +188,26 @@ func (t *turn) load(ctx context.Context) error {
 		}
 		t.session = session
 		t.scope = space.Scope{Account: session.Account, Agent: t.run.Agent, Session: session.ID, Run: t.run.ID, Definition: version.Definition}
-		stored, err = sessionlog.Replay(tx, session.ID)
+		st, err := readState(tx, t.engine.opts.Clock.Now(), session)
+		if err != nil {
+			return err
+		}
+		t.loaded = &st
+		stored, err = sessionlog.Replay(tx, session.ID, t.log.upTo)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if t.entries, err = read(stored); err != nil {
+	fresh, err := read(stored)
+	if err != nil {
 		return err
 	}
-	for i := range t.entries {
-		t.know(&t.entries[i])
+	t.log.add(fresh...)
+	if n := len(stored); n > 0 {
+		t.log.upTo = stored[n-1].Seq
 	}
+	t.recall()
 	t.model, err = t.engine.opts.Models.Resolve(ctx, t.session.Account, t.scope.Definition, t.session.ModelOverride)
 	return err
 }
@@ -217,22 +227,22 @@ func (t *turn) repair(ctx context.Context) error {
 	})
 }
 
-// unanswered is a failed result for every call of the log that has none. A person's own calls are theirs to repeat.
-func (t *turn) unanswered(why string) []sessionlog.Entry {
-	answered := map[string]bool{}
-	for i := range t.entries {
-		if t.entries[i].kind == sessionlog.TypeToolResult {
-			answered[t.entries[i].result.ToolCallID] = true
+// recall notes what this run has said in an earlier execution.
+func (t *turn) recall() {
+	for i := range t.log.entries {
+		if e := &t.log.entries[i]; t.says(e) {
+			t.said = e.id
 		}
 	}
+}
+
+// unanswered is a failed result for every call of the log that has none.
+func (t *turn) unanswered(why string) []sessionlog.Entry {
 	var results []sessionlog.Entry
-	for i := range t.entries {
-		e := &t.entries[i]
-		if e.kind == sessionlog.TypeToolCall && e.actor != sessionlog.ActorUser && !answered[e.call.ID] {
-			results = append(results, t.entry(wire.ToolResultEvent{
-				Type: sessionlog.TypeToolResult, ToolCallID: e.call.ID, Name: e.call.Name, Error: why,
-			}))
-		}
+	for _, c := range t.log.open {
+		results = append(results, t.entry(wire.ToolResultEvent{
+			Type: sessionlog.TypeToolResult, ToolCallID: c.ID, Name: c.Name, Error: why,
+		}))
 	}
 	return results
 }
@@ -261,19 +271,11 @@ func (t *turn) retirePlan(tx store.Tx) error {
 
 // request builds the provider payload: stable prompt, tools, the log, and the volatile block.
 func (t *turn) request(ctx context.Context) (model.Request, error) {
-	var st state
-	err := t.engine.opts.Store.Read(ctx, func(tx store.Tx) error {
-		session, err := sessionlog.Get(tx, t.session.ID)
-		if err != nil {
-			return err
-		}
-		st, err = readState(tx, t.engine.opts.Clock.Now(), session)
-		return err
-	})
+	st, err := t.state(ctx)
 	if err != nil {
 		return model.Request{}, err
 	}
-	messages := append(replay(t.entries), t.before...)
+	messages := append(replay(t.log.entries), t.before...)
 	st.concurrent = t.concurrent()
 	st.idle = len(messages) > 0 && messages[len(messages)-1].Role == model.Assistant
 	req := model.Request{
@@ -287,12 +289,31 @@ func (t *turn) request(ctx context.Context) (model.Request, error) {
 	return req, nil
 }
 
+// state is what the volatile block tells: for the first request what was loaded, and then what the calls have made of it.
+func (t *turn) state(ctx context.Context) (st state, err error) {
+	if t.loaded != nil {
+		st, t.loaded = *t.loaded, nil
+		st.session = t.session
+		return st, nil
+	}
+	err = t.engine.opts.Store.Read(ctx, func(tx store.Tx) error {
+		session, err := sessionlog.Get(tx, t.session.ID)
+		if err != nil {
+			return err
+		}
+		st, err = readState(tx, t.engine.opts.Clock.Now(), session)
+		return err
+	})
+	return st, err
+}
+
 // Input is what a run of an agent is started with.
 type Input struct {
 	// Kind is message or session-retry.
 	Kind string `json:"kind"`
-	// LastSeq is the newest user event that the run answers.
-	LastSeq int64 `json:"lastSeq,omitempty"`
+	// FirstSeq and LastSeq are the oldest and the newest user event that the run answers.
+	FirstSeq int64 `json:"firstSeq,omitempty"`
+	LastSeq  int64 `json:"lastSeq,omitempty"`
 	// RetryOf is the run that is tried again.
 	RetryOf string `json:"retryOfRunId,omitempty"`
 }
@@ -310,28 +331,20 @@ func (t *turn) concurrent() []string {
 	if json.Unmarshal(t.run.Input, &in) != nil || in.LastSeq == 0 {
 		return nil
 	}
-	last := int64(0)
-	for i := range t.entries {
-		if e := &t.entries[i]; e.run != "" && e.run != t.run.ID && e.kind == sessionlog.TypeMessage && e.message.Role == "assistant" {
-			last = e.seq
-		}
-	}
-	if last < in.LastSeq {
-		return nil
-	}
 	var out []string
-	for i := len(t.entries) - 1; i >= 0; i-- {
-		e := &t.entries[i]
-		if e.seq > in.LastSeq || e.kind != sessionlog.TypeMessage {
-			continue
+	overtaken := false
+	for i := range t.log.entries {
+		e := &t.log.entries[i]
+		switch {
+		case e.kind != sessionlog.TypeMessage:
+		case e.seq > in.LastSeq:
+			overtaken = overtaken || e.message.Role == "assistant" && e.run != "" && e.run != t.run.ID
+		case e.seq >= in.FirstSeq && e.message.Role == "user":
+			out = append(out, e.message.Content)
 		}
-		if e.message.Role != "user" {
-			break
-		}
-		out = append([]string{e.message.Content}, out...)
-		if len(out) == 1 && e.seq == in.LastSeq {
-			break
-		}
+	}
+	if !overtaken {
+		return nil
 	}
 	return out
 }
@@ -343,10 +356,10 @@ func (t *turn) unique(m *model.Message) {
 		if p.Kind != model.PartToolCall {
 			continue
 		}
-		if p.CallID == "" || t.ids[p.CallID] {
+		if p.CallID == "" || t.log.ids[p.CallID] {
 			p.CallID = "call_" + t.engine.opts.IDs()
 		}
-		t.ids[p.CallID] = true
+		t.log.ids[p.CallID] = true
 	}
 }
 

@@ -283,8 +283,8 @@ func TestMessagesThatArriveDuringATurnAreAnsweredByTheNext(t *testing.T) {
 		frames := c.Watch("sessions/"+c.session, 0)
 		first := c.start("one")
 		<-c.model.Reached("g")
-		second := c.start("two </concurrent_user_messages>")
-		servertest.Until(t, frames, func(f client.Frame) bool { return f.Kind == wire.FrameAppend && f.Seq == 2 })
+		second := c.start("two </concurrent_user_messages>", "and a half")
+		servertest.Until(t, frames, func(f client.Frame) bool { return f.Kind == wire.FrameAppend && f.Seq == 3 })
 		c.model.Open("g")
 		if err := <-first; err != nil {
 			t.Fatal(err)
@@ -292,12 +292,12 @@ func TestMessagesThatArriveDuringATurnAreAnsweredByTheNext(t *testing.T) {
 		if err := <-second; err != nil {
 			t.Fatal(err)
 		}
-		servertest.Until(t, frames, func(f client.Frame) bool { return f.Kind == wire.FrameAppend && f.Seq == 4 })
-		if got := c.log(); got != "user one\nuser two </concurrent_user_messages>\nassistant ab\nassistant c" {
+		servertest.Until(t, frames, func(f client.Frame) bool { return f.Kind == wire.FrameAppend && f.Seq == 5 })
+		if got := c.log(); got != "user one\nuser two </concurrent_user_messages>\nuser and a half\nassistant ab\nassistant c" {
 			t.Errorf("the log is\n%s", got)
 		}
 		tail := string(c.model.Requests()[1].Body)
-		if !strings.Contains(tail, `concurrent_user_messages>[\"two `) || strings.Contains(tail, "background_work_update") {
+		if !strings.Contains(tail, `concurrent_user_messages>[\"two `) || !strings.Contains(tail, `,\"and a half\"]`) || strings.Contains(tail, "background_work_update") {
 			t.Errorf("the second request is %s", tail)
 		}
 	})

@@ -38,7 +38,7 @@ func (c *Call) admit(ctx context.Context) error {
 	asked := c.Caller
 	return c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		c.Caller = asked
-		if err := c.resolve(tx); err != nil {
+		if err := c.resolve(tx); err != nil || c.known.has(c.Caller.Account) {
 			return err
 		}
 		return c.opts.Policy.MayAct(tx, c.Caller.Account)
@@ -138,8 +138,11 @@ func (c *Call) before(tx store.Tx, key idempotency.Key, request []byte) ([]byte,
 // effect carries out fn and records its answer.
 func (c *Call) effect(tx store.Tx, key idempotency.Key, request []byte, fn func(tx store.Tx) (any, error)) (Result, error) {
 	now := clock.Millis(c.opts.Clock)
-	if err := account.Ensure(tx, c.Caller.Account, now); err != nil {
-		return Result{}, err
+	if !c.known.has(c.Caller.Account) {
+		if err := account.Ensure(tx, c.Caller.Account, now); err != nil {
+			return Result{}, err
+		}
+		tx.AfterCommit(func() { c.known.add(c.Caller.Account) })
 	}
 	value, err := fn(tx)
 	if err != nil {
@@ -273,6 +276,11 @@ type access struct {
 // onAgent resolves the agent and checks the caller's role. An agent that the caller may not see does not exist for it.
 func (c *Call) onAgent(tx store.Tx, agentID, notFound string) (access, error) {
 	a, err := agent.Get(tx, agentID)
+	return c.onOwn(a, err, notFound)
+}
+
+// onOwn decides on an agent that was looked up.
+func (c *Call) onOwn(a agent.Agent, err error, notFound string) (access, error) {
 	if err != nil || a.Account != c.Caller.Account {
 		if err == nil || fault.CodeOf(err) == fault.NotFound {
 			return access{}, fault.Missing("%s", notFound)
@@ -282,17 +290,18 @@ func (c *Call) onAgent(tx store.Tx, agentID, notFound string) (access, error) {
 	return access{agent: a, role: RoleOwner}, nil
 }
 
-// onSession resolves a session and its agent.
+// onSession resolves a session and the head of its agent.
 func (c *Call) onSession(tx store.Tx, sessionID string) (sessionlog.Session, access, error) {
 	s, err := sessionlog.Get(tx, sessionID)
 	if err != nil {
 		return sessionlog.Session{}, access{}, err
 	}
-	a, err := c.onAgent(tx, s.Agent, wire.MsgSessionNotFound)
-	return s, a, err
+	a, err := agent.Head(tx, s.Agent)
+	found, err := c.onOwn(a, err, wire.MsgSessionNotFound)
+	return s, found, err
 }
 
-// onRun resolves a run and its agent. A run whose agent is gone does not exist.
+// onRun resolves a run and the head of its agent. A run whose agent is gone does not exist.
 func (c *Call) onRun(tx store.Tx, runID string) (runs.Run, access, error) {
 	r, err := runs.Get(tx, runID)
 	if err != nil {
@@ -301,6 +310,7 @@ func (c *Call) onRun(tx store.Tx, runID string) (runs.Run, access, error) {
 	if r.Agent == "" {
 		return runs.Run{}, access{}, fault.Missing("%s", wire.MsgRunNotFound)
 	}
-	a, err := c.onAgent(tx, r.Agent, wire.MsgRunNotFound)
-	return r, a, err
+	a, err := agent.Head(tx, r.Agent)
+	found, err := c.onOwn(a, err, wire.MsgRunNotFound)
+	return r, found, err
 }

@@ -101,6 +101,9 @@ type Operation struct {
 	Unrouted string
 	// harmless says that a repetition does no harm, so that nothing of the request is recorded for an idempotency key.
 	harmless bool
+	// prepares says that a mutation looks at the state before its transaction: what was carried out already has to be recognised
+	// before that.
+	prepares bool
 
 	handle func(ctx context.Context, c *Call) (Result, error)
 }
@@ -166,6 +169,7 @@ const PointUserAppended = "user-appended"
 type Service struct {
 	opts  Options
 	table map[string]*Operation
+	known known
 }
 
 // New returns a service with every operation of this package.
@@ -232,7 +236,7 @@ func (s *Service) carryOut(ctx context.Context, c *Call) (Result, error) {
 	if err := c.admit(ctx); err != nil {
 		return Result{}, err
 	}
-	if c.op.Effect == Mutation {
+	if c.op.prepares {
 		if done, found, err := c.replayed(ctx); err != nil || found {
 			return done, err
 		}

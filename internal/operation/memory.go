@@ -21,7 +21,7 @@ func memoryOperations() []Operation {
 		{Name: "ReadAgentMemoryFile", Response: "ReadAgentMemoryFileResponse", Access: Read, Effect: Query, Since: "0.1", handle: readMemory,
 			Route: &Route{Method: "GET", Path: "/agents/{agentId}/memory/{path...}", Summary: "Read a file of an agent",
 				Request: wire.MemoryFileRequest{}, Reply: wire.ReadAgentMemoryFileResponse{}}},
-		{Name: "WriteAgentMemoryFile", Response: "WriteAgentMemoryFileResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: writeMemory,
+		{Name: "WriteAgentMemoryFile", Response: "WriteAgentMemoryFileResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: writeMemory, prepares: true,
 			Route: &Route{Method: "PUT", Path: "/agents/{agentId}/memory/{path...}", Summary: "Write a file of an agent",
 				Note:    "Give text as content or bytes as data.",
 				Request: MemoryFields{}, Reply: wire.WriteAgentMemoryFileResponse{}, Tagged: true, shape: shapeMemory}},

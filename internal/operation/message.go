@@ -175,8 +175,8 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 		if err != nil {
 			return pending{}, err
 		}
-		last := events[len(events)-1].Seq
-		return c.enqueueTurn(tx, runID, &s, found, runTitle(m.texts[0].Text), last, engine.Input{Kind: "message", LastSeq: last})
+		input := engine.Input{Kind: "message", FirstSeq: events[0].Seq, LastSeq: events[len(events)-1].Seq}
+		return c.enqueueTurn(tx, runID, &s, found, runTitle(m.texts[0].Text), input.LastSeq, input)
 	})
 }
 

@@ -120,7 +120,11 @@ func getSession(ctx context.Context, c *Call) (Result, error) {
 	var out wire.GetSessionResponse
 	var tag string
 	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		s, found, err := c.onSession(tx, sessionID)
+		s, _, err := c.onSession(tx, sessionID)
+		if err != nil {
+			return err
+		}
+		a, err := agent.Get(tx, s.Agent)
 		if err != nil {
 			return err
 		}
@@ -131,10 +135,10 @@ func getSession(ctx context.Context, c *Call) (Result, error) {
 		if out.Events, out.HasMoreBefore, err = eventPage(tx, &s, after, &req); err != nil {
 			return err
 		}
-		if out.SystemPromptMarkdown, err = c.opts.Engine.SystemPrompt(tx, found.agent.Definition, s); err != nil {
+		if out.SystemPromptMarkdown, err = c.opts.Engine.SystemPrompt(tx, a.Definition, s); err != nil {
 			return err
 		}
-		out.ContextWindow, err = c.window(tx, found.agent, &s)
+		out.ContextWindow, err = c.window(tx, a, &s)
 		return err
 	})
 	return Result{Value: out, Tag: tag}, err

@@ -26,7 +26,8 @@ func (q *Queue) Expect(runID string) *Waiter {
 // Close ends the wait. A second Close does nothing.
 func (w *Waiter) Close() { w.q.forget(w.run, w.done) }
 
-// Wait returns the run once it has ended and, when a worker of this process ended it, once its end was announced. A run that
+// Wait returns the run once it has ended and its end was announced; a canceled one once its worker has written down what it had
+// said and let go. A run that
 // another process ends is found at the next sweep interval. When the queue has stopped and the run has not ended, the error is
 // ErrStopping: the run goes on after the next start. The waiter is closed then.
 func (w *Waiter) Wait(ctx context.Context) (Run, error) {
@@ -34,6 +35,9 @@ func (w *Waiter) Wait(ctx context.Context) (Run, error) {
 	for {
 		select {
 		case r := <-w.done:
+			if r.Status == Canceled {
+				return r, w.q.letGo(ctx, &r)
+			}
 			return r, nil
 		case <-w.q.halted:
 			select {
@@ -62,7 +66,7 @@ func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
 	return w.Wait(ctx)
 }
 
-// ended reads a run. One that has ended is returned when its end was announced: its worker lets go after it has announced it.
+// ended reads a run, and waits until its worker has let go of it if it has ended.
 func (q *Queue) ended(ctx context.Context, runID string) (Run, error) {
 	r, err := q.read(ctx, runID)
 	if err == nil && r.Status.Terminal() {
@@ -71,12 +75,8 @@ func (q *Queue) ended(ctx context.Context, runID string) (Run, error) {
 	return r, err
 }
 
-// letGo waits until no worker of this process holds a run that came to its end by itself. The end of a canceled run was
-// announced by whoever canceled it.
+// letGo waits until no worker of this process holds a run that has ended: what a canceled one had said is written down then.
 func (q *Queue) letGo(ctx context.Context, r *Run) error {
-	if r.Status == Canceled {
-		return nil
-	}
 	q.mu.Lock()
 	var gone <-chan struct{}
 	for lease := range q.held {

@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -224,6 +225,25 @@ func TestUsageSurvivesRetriesRecoveriesAndCancel(t *testing.T) {
 		}
 		if got := w.run(t, root.ID).Children; got != (wire.ChildUsage{Usage: tokens(7), Runs: 2}) {
 			t.Errorf("the root's children used %+v, want 7 in two canceled runs", got)
+		}
+	})
+}
+
+func TestWhoAwaitsACanceledRunGoesOnWhenItsWorkerHasLetGo(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		p := w.working(t, "p", nil)
+		r := p.enqueue(t, spec("s"))[0]
+		e := p.nextOf(t, r.ID)
+		waiter := p.Expect(r.ID)
+		w.cancel(t, p.Queue, r.ID)
+		over, stop := context.WithCancel(t.Context())
+		stop()
+		if got, err := waiter.Wait(over); !errors.Is(err, context.Canceled) {
+			t.Errorf("with a worker that still writes it returned %+v, %v", got, err)
+		}
+		e.done <- result{err: runs.ErrCanceled}
+		if got := p.await(t, r.ID); got.Status != runs.Canceled || p.Executing() != 0 {
+			t.Errorf("it returned %+v while %d execute", got, p.Executing())
 		}
 	})
 }

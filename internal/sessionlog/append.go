@@ -174,10 +174,10 @@ func events(tx store.Tx, query string, args ...any) ([]wire.SessionEvent, error)
 	return out, rows.Err()
 }
 
-// Replay returns a session's whole log with the opaque provider state, for the engine.
-func Replay(tx store.Tx, sessionID string) ([]Stored, error) {
+// Replay returns a session's log behind a seq, with the opaque provider state, for the engine.
+func Replay(tx store.Tx, sessionID string, after int64) ([]Stored, error) {
 	rows, err := tx.Query(`SELECT id, session_id, seq, payload, created_at, type, actor, opaque, run_id FROM session_events
-		WHERE session_id = ? ORDER BY seq`, sessionID)
+		WHERE session_id = ? AND seq > ? ORDER BY seq`, sessionID, after)
 	if err != nil {
 		return nil, err
 	}

@@ -148,7 +148,7 @@ func TestOpaqueStateIsReplayedByteForByteAndNeverShown(t *testing.T) {
 		said.Opaque, said.Run = json.RawMessage(secret), "run-1"
 		watched := b.watch(t, s.ID)
 		b.append(t, s.ID, says("user", "hi"), said)
-		replayed := read(t, b, func(tx store.Tx) ([]sessionlog.Stored, error) { return sessionlog.Replay(tx, s.ID) })
+		replayed := read(t, b, func(tx store.Tx) ([]sessionlog.Stored, error) { return sessionlog.Replay(tx, s.ID, 0) })
 		if len(replayed) != 2 || replayed[0].Opaque != nil || string(replayed[1].Opaque) != secret {
 			t.Fatalf("replayed %+v", replayed)
 		}

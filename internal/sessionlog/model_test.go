@@ -155,7 +155,7 @@ func (b *bench) compare(t *testing.T, rt *rapid.T, m *memory) {
 	for id, want := range m.sessions {
 		s := b.session(t, id)
 		got := remembered{title: s.Title, source: s.TitleSource, status: s.Status, parent: s.Parent, updated: s.UpdatedAt, files: want.files}
-		replayed := read(t, b, func(tx store.Tx) ([]sessionlog.Stored, error) { return sessionlog.Replay(tx, id) })
+		replayed := read(t, b, func(tx store.Tx) ([]sessionlog.Stored, error) { return sessionlog.Replay(tx, id, 0) })
 		for i, e := range replayed {
 			if e.Seq != int64(i+1) {
 				rt.Fatalf("event %d of %s has seq %d", i, id, e.Seq)
