@@ -9,6 +9,7 @@ import (
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/wire"
 )
 
 // Credential is what somebody showed, found to be good.
@@ -74,6 +75,26 @@ func (s *Service) SignInLink(ctx context.Context, accountID string) (url string,
 // unknown, used or old is fault.Unauthenticated.
 func (s *Service) SignIn(ctx context.Context, code, userAgent string) (cookie string, expiresAt int64, err error) {
 	return s.open(ctx, userAgent, signin.ByLink, func(tx store.Tx, now int64) (string, error) { return signin.Redeem(tx, code, now) })
+}
+
+// PasskeyChallenge asks for a passkey of anybody.
+func (s *Service) PasskeyChallenge(ctx context.Context) (out wire.PasskeyChallenge, err error) {
+	err = s.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) (err error) {
+		out, err = s.opts.Passkeys.BeginSignIn(tx, clock.Millis(s.opts.Clock))
+		return err
+	})
+	if away := unavailable(err); away != nil {
+		err = away
+	}
+	return out, err
+}
+
+// SignInWithPasskey is SignIn with the answer of an authenticator to PasskeyChallenge. One that proves nothing is
+// fault.Unauthenticated.
+func (s *Service) SignInWithPasskey(ctx context.Context, answer wire.FinishPasskeyRequest, userAgent string) (cookie string, expiresAt int64, err error) {
+	return s.open(ctx, userAgent, signin.ByPasskey, func(tx store.Tx, now int64) (string, error) {
+		return s.opts.Passkeys.FinishSignIn(tx, answer.ChallengeID, answer.Credential, now)
+	})
 }
 
 // open signs a browser in for the account that proof finds.

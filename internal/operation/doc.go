@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/loam-agents/loam/internal/account"
+	"github.com/loam-agents/loam/internal/account/passkey"
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/engine"
@@ -145,6 +146,8 @@ type Options struct {
 	StateDir func(agentID string) string
 	// About is what callers are told of the server.
 	About wire.ServerInfo
+	// Passkeys are the ceremonies of the server's name.
+	Passkeys *passkey.Ceremonies
 	// SignInURL is the address that a sign-in code is opened with.
 	SignInURL func(code string) string
 	// Point is called at the named points of an operation; a crash test kills the process there. May be nil.
@@ -185,7 +188,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), memoryOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations()} {
+		runOperations(), memoryOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), passkeyOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}

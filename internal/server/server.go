@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loam-agents/loam/internal/account"
+	"github.com/loam-agents/loam/internal/account/passkey"
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/blobstore"
 	"github.com/loam-agents/loam/internal/buildinfo"
@@ -201,7 +202,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,
 		},
-		SignInURL: s.signInURL,
+		SignInURL: s.signInURL, Passkeys: passkey.New(s.origin.Name(), s.origin.Origin()),
 	})
 	limits := inbound.Limits{MaxBody: cfg.MaxBody}
 	s.rest = rest.New(rest.Options{

@@ -98,6 +98,12 @@ export interface CreateSessionResponse {
   sessionId: string;
 }
 
+export interface CreateSignInLinkResponse {
+  code: string;
+  expiresAt: number;
+  url: string;
+}
+
 export interface CreateTokenResponse {
   info: TokenInfo;
   token: string;
@@ -174,6 +180,20 @@ export interface GetSessionResponse {
   systemPromptMarkdown: string;
 }
 
+export interface KeyInfo {
+  createdAt: number;
+  key: string;
+  name: string;
+}
+
+export interface KeyRequest {
+  keyId: string;
+}
+
+export interface KeyResponse {
+  key: KeyInfo;
+}
+
 export interface ListAgentMemoryResponse {
   agentId: string;
   entries: MemoryEntry[];
@@ -190,12 +210,24 @@ export interface ListAgentsResponse {
   agents: AgentInfo[];
 }
 
+export interface ListKeysResponse {
+  keys: KeyInfo[];
+}
+
 export interface ListModelProvidersResponse {
   providers: ProviderInfo[];
 }
 
+export interface ListPasskeysResponse {
+  passkeys: PasskeyInfo[];
+}
+
 export interface ListProviderModelsResponse {
   models: ModelRef[];
+}
+
+export interface ListSignInsResponse {
+  signIns: SignInInfo[];
 }
 
 export interface ListTokensResponse {
@@ -255,6 +287,26 @@ export interface PartialPatch {
   done?: boolean;
   textDelta?: string;
   usage?: Usage;
+}
+
+export interface PasskeyChallenge {
+  challengeId: string;
+  publicKey: Record<string, unknown>;
+}
+
+export interface PasskeyInfo {
+  createdAt: number;
+  id: string;
+  lastUsedAt?: number;
+  name: string;
+}
+
+export interface PasskeyRequest {
+  passkeyId: string;
+}
+
+export interface PasskeyResponse {
+  passkey: PasskeyInfo;
 }
 
 export interface PlanStep {
@@ -422,6 +474,20 @@ export interface SessionsPage {
   agents: AgentInfo[];
   nextCursor?: string;
   sessions: SessionInfo[];
+}
+
+export interface SignInInfo {
+  createdAt: number;
+  current?: boolean;
+  expiresAt: number;
+  id: string;
+  lastUsedAt?: number;
+  method: string;
+  userAgent: string;
+}
+
+export interface SignInRequest {
+  signInId: string;
 }
 
 export interface StopSessionResponse {

@@ -49,8 +49,11 @@ func (s *Server) fail(ctx context.Context, w http.ResponseWriter, err error) {
 		return
 	}
 	f := fault.From(err)
-	if f.Code == fault.Internal {
+	switch {
+	case f.Code == fault.Internal:
 		s.opts.Logger.ErrorContext(ctx, "request failed", "error", err)
+	case f.Err != nil:
+		s.opts.Logger.DebugContext(ctx, "request refused", "error", err, "cause", f.Err)
 	}
 	status := f.Status()
 	switch status {

@@ -332,7 +332,7 @@ func TestATokenReachesWhatItsScopesSay(t *testing.T) {
 		api := w.h.REST(w.h.Token(held))
 		for _, op := range routed() {
 			path := fill(op.Route.Path, map[string]string{
-				"agentId": "x", "sessionId": "x", "runId": "x", "name": "x", "provider": "x", "path...": "x", "attachmentId": "x", "tokenId": "x", "signInId": "x", "keyId": "x",
+				"agentId": "x", "sessionId": "x", "runId": "x", "name": "x", "provider": "x", "path...": "x", "attachmentId": "x", "tokenId": "x", "signInId": "x", "keyId": "x", "passkeyId": "x",
 			})
 			a := api.Do(op.Route.Method, "/api/v1"+path, nil)
 			denied := a.Status == http.StatusForbidden

@@ -73,29 +73,38 @@ func New(opts Options) *Server {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{opts: opts, mux: http.NewServeMux()}
-	methods := map[string][]string{}
 	endpoints := s.endpoints()
 	for i := range endpoints {
 		e := &endpoints[i]
 		s.mux.HandleFunc(e.Method+" "+Base+e.Path, s.serve(e))
-		methods[e.Path] = append(methods[e.Path], e.Method)
-	}
-	for path, known := range methods {
-		slices.Sort(known)
-		s.mux.HandleFunc(Base+path, s.refuse(func(w http.ResponseWriter) error {
-			w.Header().Set("Allow", strings.Join(known, ", "))
-			return &fault.Error{
-				Code: fault.ValidationFailed, HTTPStatus: http.StatusMethodNotAllowed,
-				Message: "This route takes " + strings.Join(known, ", "),
-			}
-		}))
 	}
 	s.document = sync.OnceValue(func() []byte { return document(endpoints) })
 	s.mux.HandleFunc("GET "+DocumentPath, s.describe)
-	s.mux.HandleFunc("/", s.refuse(func(http.ResponseWriter) error {
+	s.mux.Handle("/", s.unrouted(endpoints))
+	return s
+}
+
+// unrouted answers what no route takes: there is none with that path, or it takes other methods.
+func (s *Server) unrouted(endpoints []endpoint) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", s.refuse(func(http.ResponseWriter) error {
 		return fault.Missing("There is no such route; %s lists them", DocumentPath)
 	}))
-	return s
+	methods := map[string][]string{}
+	for i := range endpoints {
+		methods[endpoints[i].Path] = append(methods[endpoints[i].Path], endpoints[i].Method)
+	}
+	for path, known := range methods {
+		slices.Sort(known)
+		takes := strings.Join(known, ", ")
+		mux.HandleFunc(Base+path, s.refuse(func(w http.ResponseWriter) error {
+			w.Header().Set("Allow", takes)
+			return &fault.Error{
+				Code: fault.ValidationFailed, HTTPStatus: http.StatusMethodNotAllowed, Message: "This route takes " + takes,
+			}
+		}))
+	}
+	return mux
 }
 
 // endpoints are the routes of the table and those that stand beside it.

@@ -58,6 +58,10 @@ func walk() []call {
 		{"CreateSignInLink", "POST", "/sign-ins", nil, "", ""},
 		{"ListSignIns", "GET", "/sign-ins", nil, "signIns.0.id", "signInId"},
 		{"DeleteSignIn", "DELETE", "/sign-ins/{signInId}", nil, "", ""},
+		{"BeginPasskey", "POST", "/passkeys/begin", nil, "", ""},
+		{"FinishPasskey", "POST", "/passkeys/finish", answerPasskey, "passkey.id", "passkeyId"},
+		{"ListPasskeys", "GET", "/passkeys", nil, "", ""},
+		{"DeletePasskey", "DELETE", "/passkeys/{passkeyId}", nil, "", ""},
 		{"LinkKey", "POST", "/keys", object{"key": "z6MkmM42vxfqZQsv4ehtTjFFxQ4sQKS2w6WR7emozFAn5cxu", "name": "desktop"}, "", ""},
 		{"ListKeys", "GET", "/keys", nil, "keys.0.key", "keyId"},
 		{"UnlinkKey", "DELETE", "/keys/{keyId}", nil, "", ""},
@@ -65,6 +69,13 @@ func walk() []call {
 		{"ListTokens", "GET", "/tokens", nil, "", ""},
 		{"DeleteToken", "DELETE", "/tokens/{tokenId}", nil, "", ""},
 	}
+}
+
+// answerPasskey is the body of FinishPasskey, made of the answer of the step before.
+func answerPasskey(t *testing.T, h *servertest.Harness, before servertest.Answer) any {
+	t.Helper()
+	asked := servertest.JSON[wire.PasskeyChallenge](t, before)
+	return object{"challengeId": asked.ChallengeID, "name": "key", "credential": newAuthenticator(t, h).create(asked.PublicKey)}
 }
 
 // fill replaces the names in a path by what was kept.
@@ -87,13 +98,17 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 			}
 		}
 		kept := map[string]string{}
+		var a servertest.Answer
 		for _, step := range walk() {
 			route := routes[step.op]
 			if route == nil {
 				t.Fatalf("%s has no route", step.op)
 			}
 			delete(routes, step.op)
-			a := w.api.Do(step.method, "/api/v1"+fill(step.path, kept), step.body)
+			if make, ok := step.body.(func(*testing.T, *servertest.Harness, servertest.Answer) any); ok {
+				step.body = make(t, w.h, a)
+			}
+			a = w.api.Do(step.method, "/api/v1"+fill(step.path, kept), step.body)
 			if a.Header.Get("X-Request-Id") == "" || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s: headers %v", step.op, a.Header)
 			}

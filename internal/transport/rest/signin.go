@@ -6,6 +6,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/wire"
 )
 
 // CookieName is the cookie with which a browser proves that it is signed in.
@@ -16,6 +17,14 @@ type SignInFields struct {
 	Code string `json:"code"`
 }
 
+// PasskeyFields are the answer of an authenticator.
+type PasskeyFields struct {
+	ChallengeID string         `json:"challengeId"`
+	Credential  map[string]any `json:"credential"`
+}
+
+const passkeyFinish = "/sign-in/passkey/finish"
+
 // signInEndpoints are for people who are nobody yet, or will not be somebody any more. They are no operations: those are done by
 // an account.
 func (s *Server) signInEndpoints() []endpoint {
@@ -24,6 +33,15 @@ func (s *Server) signInEndpoints() []endpoint {
 			Method: http.MethodPost, Path: "/sign-in", Summary: "Sign a browser in with a one-time code", Status: http.StatusNoContent,
 			Note:    "Sets the cookie " + CookieName + ".",
 			Request: SignInFields{},
+		}},
+		{id: "BeginPasskeySignIn", open: true, handle: s.beginPasskey, Route: operation.Route{
+			Method: http.MethodPost, Path: "/sign-in/passkey/begin", Summary: "Ask for a passkey of anybody", Reply: wire.PasskeyChallenge{},
+			Note: "Answer with /sign-in/passkey/finish within five minutes.",
+		}},
+		{id: "FinishPasskeySignIn", open: true, handle: s.finishPasskey, Route: operation.Route{
+			Method: http.MethodPost, Path: passkeyFinish, Summary: "Sign a browser in with a passkey", Status: http.StatusNoContent,
+			Note:    "Sets the cookie " + CookieName + ".",
+			Request: PasskeyFields{},
 		}},
 		{id: "SignOut", open: true, handle: s.signOut, Route: operation.Route{
 			Method: http.MethodPost, Path: "/sign-out", Summary: "Sign this browser out", Status: http.StatusNoContent,
@@ -41,12 +59,35 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ caller) error 
 		return fault.Invalid("code is required").With("field", "code")
 	}
 	cookie, expiresAt, err := s.opts.Operations.SignIn(r.Context(), code, r.UserAgent())
+	return s.signedIn(w, cookie, expiresAt, err)
+}
+
+func (s *Server) signedIn(w http.ResponseWriter, cookie string, expiresAt int64, err error) error {
+	if err == nil {
+		s.setCookie(w, cookie, expiresAt)
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}
+
+func (s *Server) beginPasskey(w http.ResponseWriter, r *http.Request, _ caller) error {
+	challenge, err := s.opts.Operations.PasskeyChallenge(r.Context())
 	if err != nil {
 		return err
 	}
-	s.setCookie(w, cookie, expiresAt)
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return answer(w, http.StatusOK, challenge)
+}
+
+func (s *Server) finishPasskey(w http.ResponseWriter, r *http.Request, _ caller) error {
+	fields, err := s.fields(w, r, &operation.Route{Method: http.MethodPost, Path: passkeyFinish, Request: PasskeyFields{}})
+	if err != nil {
+		return err
+	}
+	var req wire.FinishPasskeyRequest
+	req.ChallengeID, _ = fields["challengeId"].(string)
+	req.Credential, _ = fields["credential"].(map[string]any)
+	cookie, expiresAt, err := s.opts.Operations.SignInWithPasskey(r.Context(), req, r.UserAgent())
+	return s.signedIn(w, cookie, expiresAt, err)
 }
 
 // setCookie has a browser prove itself until a time, in epoch milliseconds.
