@@ -18,6 +18,7 @@ type agentsCommand struct {
 	Show   agentsShow   `cmd:"" help:"Print an agent."`
 	Create agentsCreate `cmd:"" help:"Make an agent."`
 	Set    agentsSet    `cmd:"" help:"Change an agent."`
+	Edit   agentsEdit   `cmd:"" help:"Change an agent's whole definition in your editor."`
 	Delete agentsDelete `cmd:"" help:"Delete an agent with its conversations and memory."`
 }
 
@@ -85,7 +86,11 @@ func findAgent(ctx context.Context, cl *client.Client, name string) (wire.AgentI
 	}
 	switch len(found) {
 	case 0:
-		return wire.AgentInfo{}, fmt.Errorf("there is no agent %q; `loam agents` lists them", name)
+		var names []string
+		for _, agent := range agents {
+			names = append(names, agent.Definition.Name)
+		}
+		return wire.AgentInfo{}, fmt.Errorf("there is no agent %q%s; `loam agents` lists them", name, didYouMean(name, names))
 	case 1:
 		return found[0], nil
 	}

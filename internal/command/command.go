@@ -21,19 +21,24 @@ type commands struct {
 	Config string `help:"Read settings from this file instead of loam.yaml in the current folder." placeholder:"FILE" env:"LOAM_CONFIG"`
 	Data   string `help:"Folder of the database, files and keys." placeholder:"DIR" env:"LOAM_DATA" default:"./loam-data"`
 
-	Serve     serveCommand     `cmd:"" help:"Run the server until it is told to stop."`
-	Link      linkCommand      `cmd:"" help:"Print a link that signs a browser in, or let a key act as the owner's account."`
-	Chat      chatCommand      `cmd:"" help:"Talk to an agent; starts a server for the time of the chat when none runs."`
-	Send      sendCommand      `cmd:"" help:"Send one message and print the answer."`
-	Agents    agentsCommand    `cmd:"" help:"List, show, make, change and delete agents."`
-	Sessions  sessionsCommand  `cmd:"" help:"List, show and delete conversations."`
-	Providers providersCommand `cmd:"" help:"Connect model providers."`
-	Tokens    tokensCommand    `cmd:"" help:"List, make and revoke tokens of the REST API."`
-	Keys      keysCommand      `cmd:"" help:"Show, save and replace keys."`
-	Backup    backupCommand    `cmd:"" help:"Save everything the server keeps into one encrypted file; the server may run."`
-	Restore   restoreCommand   `cmd:"" help:"Fill an empty data folder, and database, from a backup."`
-	Doctor    doctorCommand    `cmd:"" help:"Look for what is wrong and say how to repair it."`
-	Version   versionCommand   `cmd:"" help:"Print the version."`
+	Serve      serveCommand      `cmd:"" help:"Run the server until it is told to stop."`
+	Link       linkCommand       `cmd:"" help:"Print a link that signs a browser in, or let a key act as the owner's account."`
+	Chat       chatCommand       `cmd:"" help:"Talk to an agent; starts a server for the time of the chat when none runs."`
+	Send       sendCommand       `cmd:"" help:"Send one message and print the answer."`
+	Agents     agentsCommand     `cmd:"" help:"List, show, make, change and delete agents."`
+	Sessions   sessionsCommand   `cmd:"" help:"List, show and delete conversations."`
+	Runs       runsCommand       `cmd:"" help:"List, show, watch and cancel what agents execute."`
+	Memory     memoryCommand     `cmd:"" help:"List, read, write and delete the files that an agent remembers with."`
+	Tools      toolsCommand      `cmd:"" help:"List and show what an agent can call."`
+	Secrets    secretsCommand    `cmd:"" help:"Store and delete secrets; none is ever shown."`
+	Providers  providersCommand  `cmd:"" help:"Connect model providers."`
+	Tokens     tokensCommand     `cmd:"" help:"List, make and revoke tokens of the REST API."`
+	Keys       keysCommand       `cmd:"" help:"Show, save and replace keys."`
+	Backup     backupCommand     `cmd:"" help:"Save everything the server keeps into one encrypted file; the server may run."`
+	Restore    restoreCommand    `cmd:"" help:"Fill an empty data folder, and database, from a backup."`
+	Doctor     doctorCommand     `cmd:"" help:"Look for what is wrong and say how to repair it."`
+	Completion completionCommand `cmd:"" help:"Print a script that completes commands in your shell."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
 // app is what every command is given.

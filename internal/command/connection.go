@@ -72,12 +72,19 @@ func (c *connection) open(ctx context.Context, a *app, options ...client.Option)
 	if err != nil {
 		return nil, err
 	}
+	if token, _ := a.lookup(tokenVariable); token != "" && c.Key == "" {
+		cl, err := client.NewWithToken(url, strings.TrimSpace(token), options...)
+		return cl, exitcode.With(exitcode.Usage, err)
+	}
 	key, err := c.signer(a)
 	if err != nil {
 		return nil, err
 	}
 	return client.New(url, key, options...)
 }
+
+// tokenVariable holds a token to act with instead of a key. It is no flag: other users of a machine can read command lines.
+const tokenVariable = "LOAM_TOKEN"
 
 // reach tells whether a server answers at url.
 func reach(ctx context.Context, url string) error {

@@ -50,6 +50,15 @@ func printable(text string) string {
 	}, text)
 }
 
+// paragraph is printable text that keeps its lines.
+func paragraph(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // count is a number with its noun, such as "1 model" and "2 models".
 func count(n int, noun string) string {
 	if n == 1 {

@@ -81,9 +81,12 @@ func configuration(app *kong.Application) string {
 			}
 		}
 	}
+	b.WriteString("Commands that talk to a server act as its owner, whose key lies in the data folder. On a machine without the folder, `LOAM_URL` says where\n" +
+		"the server is, and `LOAM_TOKEN`, a variable only, holds a token that `loam tokens create` printed; what its scopes leave out is refused.\n\n")
 	b.WriteString("## Secrets\n\nOther users of a machine can read command lines, so a database URL with a password belongs into its variable or the\n" +
 		"file. `LOAM_VAULT_KEY`, a variable only, holds the key of the secrets itself (`loam keys vault` prints a new one); it\n" +
-		"excludes `vault-key-file` and `vault-key-command`. At the first start, a provider's key in its usual variable, such as\n" +
+		"excludes `vault-key-file` and `vault-key-command`. `LOAM_BACKUP_PASSPHRASE`, a variable only, holds the passphrase of `loam backup` and\n" +
+		"`loam restore`. At the first start, a provider's key in its usual variable, such as\n" +
 		"`ANTHROPIC_API_KEY`, is stored sealed and used for the first agent.\n\n")
 	aliases(&b)
 	return b.String()

@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session, "agekey": ageKey,
+			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session, "agekey": ageKey, "first": first, "setenv": setenv,
 		},
 	})
 }
@@ -155,6 +155,21 @@ func ageKey(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(key.String()+"\n"), 0o600))
 	ts.Setenv("RECIPIENT", key.Recipient().String())
+}
+
+// first VARIABLE FILE sets a variable to the id of the first of a list in JSON.
+func first(ts *testscript.TestScript, _ bool, args []string) {
+	var list []struct{ ID string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &list))
+	if len(list) == 0 {
+		ts.Fatalf("%s lists nothing", args[1])
+	}
+	ts.Setenv(args[0], list[0].ID)
+}
+
+// setenv VARIABLE FILE sets a variable to the content of a file.
+func setenv(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
 }
 
 // session FILE sets $SESSION to the first session of a list in JSON.

@@ -47,7 +47,7 @@ func TestATurnIsShownToItsEnd(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(s.out.String()), "\n")
-	if len(lines) != 4 || lines[0] != "I note it." || !strings.HasPrefix(lines[1], "· write ~/memory/tea.md ") ||
+	if len(lines) != 4 || lines[0] != "I note it." || !strings.HasPrefix(lines[1], "· write ~/memory/tea.md") ||
 		lines[2] != "Done." || lines[3] != "Again." {
 		t.Errorf("screen: %q", lines)
 	}
