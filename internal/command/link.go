@@ -49,7 +49,7 @@ func (c *linkNew) linkKey(ctx context.Context, a *app, cl *client.Client) error 
 	if c.JSON {
 		return a.printJSON(reply)
 	}
-	_, err = fmt.Fprintf(a.out, "%s acts as %s now; `loam link remove` ends it\n", reply.Key.Key, cl.Account())
+	_, err = fmt.Fprintf(a.out, "%s acts as your account now; `loam link remove` ends it\n", reply.Key.Key)
 	return err
 }
 

@@ -77,7 +77,7 @@ func (s *Server) databaseAnswers(ctx context.Context) error {
 // watch connects the metrics with the parts.
 func (s *Server) watch() {
 	s.metrics.Watch(metrics.Sources{
-		Store: s.store, Bus: s.bus, Sockets: s.signed, Queue: s.queue, Vault: s.vault, Blobs: s.blobs,
+		Store: s.store, Bus: s.bus, Sockets: s.signed, Streams: s.rest, Queue: s.queue, Vault: s.vault, Blobs: s.blobs,
 		Draining: s.draining.Load, Logger: s.cfg.Logger,
 	})
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -60,6 +61,25 @@ func TestWhatAServerDoesIsCounted(t *testing.T) {
 		}
 		servertest.Call[wire.ProviderResponse](h, "SetModelProvider", map[string]any{"name": "house", "provider": map[string]any{"type": "ollama"}})
 
+		// Whoever goes away while a turn runs is no error of the server.
+		impatient, leave := context.WithCancel(t.Context())
+		m.Push(scripted.Turn{Steps: []scripted.Step{{Text: "It takes"}, {Gate: "long"}}})
+		left := make(chan error, 1)
+		go func() {
+			_, err := client.Call[wire.MessageSessionResponse](impatient, h.Client, "MessageSession", map[string]any{
+				"sessionId": session, "content": []any{map[string]any{"type": "text", "text": "wait"}},
+			})
+			left <- err
+		}()
+		<-m.Reached("long")
+		leave()
+		<-left
+		for text := ""; !strings.Contains(text, `status="499"`); {
+			_, text = get(t, h.Admin+"/metrics", "")
+		}
+		m.Open("long")
+		servertest.Until(t, frames, func(f client.Frame) bool { return f.Kind == wire.FrameAppend && f.Seq == 6 })
+
 		status, text := get(t, h.Admin+"/metrics", "")
 		if status != http.StatusOK {
 			t.Fatalf("metrics: %d %s", status, text)
@@ -69,19 +89,22 @@ func TestWhatAServerDoesIsCounted(t *testing.T) {
 			`loam_draining 0`,
 			`loam_frames_sent_total [1-9]\d*`,
 			`loam_http_requests_total{method="POST",route="/api/message",status="200"} [1-9]\d*`,
-			`loam_model_calls_total{outcome="ok",provider="custom"} 1`,
+			`loam_model_calls_total{outcome="ok",provider="custom"} 2`,
 			`loam_model_calls_total{outcome="overloaded",provider="custom"} 1`,
 			`loam_model_tokens_total{kind="input",provider="custom"} 11`,
 			`loam_operations_total{code="ok",name="MessageSession",transport="http"} 1`,
+			`loam_operations_total{code="canceled",name="MessageSession",transport="http"} 1`,
+			`loam_http_requests_total{method="POST",route="/api/message",status="499"} 1`,
+			`loam_streams_open 0`,
 			`loam_operations_total{code="provider_error",name="MessageSession",transport="http"} 1`,
 			`loam_operations_total{code="validation_failed",name="unknown",transport="http"} 1`,
-			`loam_run_queue_wait_seconds_count{lane="interactive"} 2`,
+			`loam_run_queue_wait_seconds_count{lane="interactive"} 3`,
 			`loam_runs_executing 0`,
 			`loam_runs_finished_total{code="provider-error",kind="agent",status="failed"} 1`,
 			`loam_sockets_open 1`,
 			`loam_store_commit_duration_seconds_count [1-9]\d*`,
 			`loam_store_commits_total [1-9]\d*`,
-			`loam_turn_duration_seconds_count{status="succeeded"} 1`,
+			`loam_turn_duration_seconds_count{status="succeeded"} 2`,
 			`loam_vault_failures_total 0`,
 			`go_goroutines \d+`,
 			`process_open_fds \d+`,

@@ -134,6 +134,54 @@ func (l *lived) check(t *testing.T, again *servertest.Harness, before []serverte
 	}
 }
 
+func TestABackupBetweenWritesIsOneStateOfTheDatabase(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		l := live(t, cfg)
+		assistant := servertest.Call[wire.ListAgentsResponse](l.Harness, "ListAgents", nil).Agents
+		tutor := assistant[slices.IndexFunc(assistant, func(a wire.AgentInfo) bool { return a.Definition.ModelProvider == "tutor" })].ID
+		done, stop := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				session := l.Session(tutor)
+				for range 3 {
+					select {
+					case <-stop:
+						return
+					default:
+						if _, err := l.Send(session, "hello"); err != nil {
+							t.Errorf("a message during the backup: %v", err)
+							return
+						}
+					}
+				}
+			}
+		}()
+		for range 3 {
+			made := l.backup(t, true)
+			back := server.Config{DataDir: filepath.Join(t.TempDir(), "new")}
+			if _, err := server.Restore(t.Context(), back, bytes.NewReader(made), []age.Identity{l.identity}); err != nil {
+				t.Fatal(err)
+			}
+			s, err := sqlite.OpenReader(t.Context(), sqlite.Options{Path: filepath.Join(back.DataDir, "loam.db")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var torn int64
+			err = s.Read(t.Context(), func(tx store.Tx) error {
+				return tx.QueryRow(`SELECT COUNT(*) FROM sessions s WHERE last_seq <> (SELECT COUNT(*) FROM session_events e WHERE e.session_id = s.id)
+					OR EXISTS (SELECT 1 FROM session_events e WHERE e.session_id = s.id AND e.run_id IS NOT NULL
+						AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = e.run_id))`).Scan(&torn)
+			})
+			if err = errors.Join(err, s.Close()); err != nil || torn > 0 {
+				t.Errorf("%d sessions do not fit their events, %v", torn, err)
+			}
+		}
+		close(stop)
+		<-done
+	})
+}
+
 func TestWithoutTheKeyABackupHoldsNoKeyAndItsSecretsStayShut(t *testing.T) {
 	t.Parallel()
 	l := live(t, server.Config{})

@@ -50,6 +50,12 @@ type Sockets interface {
 	Stats() (open int, frames int64)
 }
 
+// Streams are counters of event streams.
+type Streams interface {
+	// Streams is how many are open.
+	Streams() int
+}
+
 // Queue tells how busy the workers are.
 type Queue interface {
 	// Executing is the number of runs that this process executes now.
@@ -67,6 +73,7 @@ type Sources struct {
 	Store   store.Store
 	Bus     interface{ Stats() bus.Stats }
 	Sockets Sockets
+	Streams Streams
 	Queue   Queue
 	Vault   Vault
 	Blobs   interface {
@@ -122,6 +129,7 @@ func (m *Metrics) Watch(s Sources) {
 		return 0
 	})
 	gauge("loam_sockets_open", "Open WebSocket connections.", func() float64 { n, _ := s.Sockets.Stats(); return float64(n) })
+	gauge("loam_streams_open", "Open event streams (SSE).", func() float64 { return float64(s.Streams.Streams()) })
 	count("loam_frames_sent_total", "Frames sent on all WebSocket connections.", func() float64 { _, n := s.Sockets.Stats(); return float64(n) })
 	count("loam_frames_coalesced_total", "Partial frames merged into the one before, since their reader was behind.", func() float64 { return float64(s.Bus.Stats().Merged) })
 	count("loam_subscribers_lost_total", "Readers that were given up because they could not keep up; they reconnect and resume.", func() float64 { return float64(s.Bus.Stats().Lost) })

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -20,8 +22,8 @@ var (
 )
 
 func (m *Metrics) hooks() {
-	m.requests = m.counter("loam_http_requests_total", "Answered HTTP requests, by method, route and status; upgrades to a WebSocket count when they end.", "method", "route", "status")
-	m.operations = m.counter("loam_operations_total", "Operations, by transport, name and outcome: `ok` or the code of the error.", "transport", "name", "code")
+	m.requests = m.counter("loam_http_requests_total", "Answered HTTP requests, by method, route and status; WebSockets and event streams count when they end, and 499 is a client that went away before its answer.", "method", "route", "status")
+	m.operations = m.counter("loam_operations_total", "Operations, by transport, name and outcome: `ok`, the code of the error, or `canceled` when whoever asked went away.", "transport", "name", "code")
 	m.operationTime = m.histogram("loam_operation_duration_seconds", "How long operations took; those that wait for a turn take as long as it.", requestBuckets, "name")
 	m.queueWait = m.histogram("loam_run_queue_wait_seconds", "From the moment a run was queued to its first claim by a worker.", turnBuckets, "lane")
 	m.turnTime = m.histogram("loam_turn_duration_seconds", "From the first claim of an agent's turn to its end.", turnBuckets, "status")
@@ -37,7 +39,11 @@ func (m *Metrics) hooks() {
 // Operation counts a use of an operation. It is operation.Options.Observe.
 func (m *Metrics) Operation(o operation.Observation) {
 	code := "ok"
-	if o.Err != nil {
+	switch {
+	case errors.Is(o.Err, context.Canceled):
+		// Who asked went away; nothing is wrong.
+		code = "canceled"
+	case o.Err != nil:
 		code = string(fault.From(o.Err).Code)
 	}
 	m.operations.WithLabelValues(o.Transport, o.Name, code).Inc()
@@ -81,7 +87,7 @@ func (m *Metrics) HTTP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		watched := &statusWriter{ResponseWriter: w}
 		defer func() {
-			m.requests.WithLabelValues(method(r.Method), route(r.Pattern), strconv.Itoa(watched.code())).Inc()
+			m.requests.WithLabelValues(method(r.Method), route(r.Pattern), strconv.Itoa(watched.code(r))).Inc()
 		}()
 		next.ServeHTTP(watched, r)
 	})
@@ -126,8 +132,16 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap gives http.ResponseController, which transports use to flush and to upgrade, what it looks for.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *statusWriter) code() int {
-	if w.status == 0 {
+// clientGone is how proxies count a request whose client did not wait for the answer.
+const clientGone = 499
+
+func (w *statusWriter) code(r *http.Request) int {
+	switch {
+	case w.status >= http.StatusInternalServerError && r.Context().Err() != nil:
+		return clientGone
+	case w.status == 0 && r.Context().Err() != nil:
+		return clientGone
+	case w.status == 0:
 		return http.StatusOK
 	}
 	return w.status

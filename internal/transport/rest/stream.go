@@ -295,5 +295,8 @@ func (f *follower) write(b []byte) error {
 	return err
 }
 
+// Streams is how many event streams are open.
+func (s *Server) Streams() int { return s.streams.Len() }
+
 // Close ends the streams and waits until they have ended or ctx does.
 func (s *Server) Close(ctx context.Context) { s.streams.Close(ctx) }
