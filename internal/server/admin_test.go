@@ -80,7 +80,11 @@ func TestWhatAServerDoesIsCounted(t *testing.T) {
 		m.Open("long")
 		servertest.Until(t, frames, func(f client.Frame) bool { return f.Kind == wire.FrameAppend && f.Seq == 6 })
 
+		// The last turn is counted a moment after its answer was announced.
 		status, text := get(t, h.Admin+"/metrics", "")
+		for !strings.Contains(text, "loam_runs_executing 0") || !strings.Contains(text, `loam_turn_duration_seconds_count{status="succeeded"} 2`) {
+			status, text = get(t, h.Admin+"/metrics", "")
+		}
 		if status != http.StatusOK {
 			t.Fatalf("metrics: %d %s", status, text)
 		}
