@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"encoding/json"
+	"strconv"
+)
+
 // Frame is one event of the live stream, server to client (seeds/002 "Server events"). On the wire it is a JSON object.
 type Frame struct {
 	// Kind is the discriminator `_`.
@@ -26,6 +31,44 @@ type Frame struct {
 	Message string `json:"message,omitempty"`
 	// Code names an error that clients act on, only protocol_too_old today.
 	Code string `json:"code,omitempty"`
+}
+
+// AppendJSON appends the frame's text form to b. It is what encoding/json makes of the frame; a durable event, of which a client
+// may be sent thousands, is put together without looking into its payload, which is JSON already.
+func (f *Frame) AppendJSON(b []byte) ([]byte, error) {
+	if e := f.Event; f.onlyEvent() && len(e.Event) > 0 && plain(f.Key) && plain(e.ID) && plain(e.SessionID) {
+		b = append(b, `{"_":"append","key":"`...)
+		b = append(b, f.Key...)
+		b = append(b, `","event":{"id":"`...)
+		b = append(b, e.ID...)
+		b = append(b, `","sessionId":"`...)
+		b = append(b, e.SessionID...)
+		b = append(b, `","seq":`...)
+		b = strconv.AppendInt(b, e.Seq, 10)
+		b = append(b, `,"event":`...)
+		b = append(b, e.Event...)
+		b = append(b, `,"createdAt":`...)
+		b = strconv.AppendInt(b, e.CreatedAt, 10)
+		return append(b, `}}`...), nil
+	}
+	text, err := json.Marshal(f)
+	return append(b, text...), err
+}
+
+// onlyEvent tells whether a frame has a key and an event and nothing else.
+func (f *Frame) onlyEvent() bool {
+	return f.Kind == FrameAppend && f.Event != nil && f.ConnectedAt == 0 && f.AccountID == "" && f.RunID == "" && f.Seq == 0 &&
+		f.Entry == nil && f.CreatedAt == 0 && f.PartialID == "" && f.Patch == nil && f.Value == nil && f.Message == "" && f.Code == ""
+}
+
+// plain tells whether a text stands in JSON as it is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && c != '-' && c != '/' && c != '_' {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // The kinds of frames.

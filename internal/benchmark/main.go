@@ -25,6 +25,7 @@ func main() {
 	frames := flag.String("probe-frames", "", "serve the lines of this file as bare frames (internal)")
 	spawn := flag.Bool("probe-spawn", false, "print a line and wait for the end of standard input (internal)")
 	profile := flag.String("profile", "", "write a CPU profile of the server under turns of 20 deltas to this file, and do nothing else")
+	only := flag.String("only", "", "run the probes and the one measurement of this name; only print")
 	flag.Parse()
 	var err error
 	switch {
@@ -33,7 +34,7 @@ func main() {
 	case *frames != "":
 		err = serveFrames(*frames)
 	default:
-		err = measure(*write, *profile)
+		err = measure(*write, *profile, *only)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "benchmark:", err)
@@ -42,7 +43,7 @@ func main() {
 }
 
 // measure runs every measurement in order.
-func measure(document, profile string) error {
+func measure(document, profile, only string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -67,6 +68,9 @@ func measure(document, profile string) error {
 		{"probes", b.probes}, {"start and memory", b.starts}, {"turns", b.turns}, {"turns with calls", b.calls},
 		{"replay", b.replays}, {"fan-out", b.fanOut}, {"growth", b.growth},
 	} {
+		if only != "" && step.name != only && step.name != "probes" {
+			continue
+		}
 		begun := time.Now()
 		if err := step.run(); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
@@ -74,7 +78,7 @@ func measure(document, profile string) error {
 		fmt.Fprintf(os.Stderr, "%s: %.1f s\n", step.name, time.Since(begun).Seconds())
 	}
 	fmt.Print(b.report)
-	if document == "" {
+	if document == "" || only != "" {
 		return nil
 	}
 	return b.report.insert(document)

@@ -8,7 +8,6 @@
 package bus
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -39,7 +38,7 @@ func New(topic string, frame wire.Frame) *Message {
 // JSON is the frame's text form. It is encoded once however many subscribers send it.
 func (m *Message) JSON() []byte {
 	m.once.Do(func() {
-		b, err := json.Marshal(&m.Frame)
+		b, err := m.Frame.AppendJSON(nil)
 		if err != nil {
 			b = fmt.Appendf(nil, `{"_":"error","message":%q}`, "frame could not be encoded")
 		}

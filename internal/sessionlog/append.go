@@ -144,18 +144,18 @@ func Events(tx store.Tx, sessionID string, after, limit int64) ([]wire.SessionEv
 	if limit <= 0 {
 		limit = 1 << 40
 	}
-	return events(tx, `SELECT id, session_id, seq, payload, created_at FROM session_events
+	return events(tx, sessionID, `SELECT id, seq, payload, created_at FROM session_events
 		WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?`, sessionID, after, limit)
 }
 
 // EventsBefore returns the newest events with seq < before, in order, at most limit of them.
 func EventsBefore(tx store.Tx, sessionID string, before, limit int64) ([]wire.SessionEvent, error) {
-	return events(tx, `SELECT id, session_id, seq, payload, created_at FROM (
-		SELECT id, session_id, seq, payload, created_at FROM session_events
+	return events(tx, sessionID, `SELECT id, seq, payload, created_at FROM (
+		SELECT id, seq, payload, created_at FROM session_events
 		WHERE session_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?) newest ORDER BY seq`, sessionID, before, limit)
 }
 
-func events(tx store.Tx, query string, args ...any) ([]wire.SessionEvent, error) {
+func events(tx store.Tx, sessionID, query string, args ...any) ([]wire.SessionEvent, error) {
 	rows, err := tx.Query(query, args...)
 	if err != nil {
 		return nil, err
@@ -163,12 +163,10 @@ func events(tx store.Tx, query string, args ...any) ([]wire.SessionEvent, error)
 	defer rows.Close()
 	out := []wire.SessionEvent{}
 	for rows.Next() {
-		var e wire.SessionEvent
-		var payload string
-		if err := rows.Scan(&e.ID, &e.SessionID, &e.Seq, &payload, &e.CreatedAt); err != nil {
+		e := wire.SessionEvent{SessionID: sessionID}
+		if err := rows.Scan(&e.ID, &e.Seq, (*[]byte)(&e.Event), &e.CreatedAt); err != nil {
 			return nil, err
 		}
-		e.Event = wire.Payload(payload)
 		out = append(out, e)
 	}
 	return out, rows.Err()

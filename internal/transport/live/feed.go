@@ -123,23 +123,45 @@ func (f *Feed) overtaken(topic string, rest []*bus.Message) bool {
 // pageSize is how many events a replay reads at once.
 const pageSize = 500
 
-// events sends a session's durable events after a seq, page by page.
+// events sends a session's durable events after a seq, page by page. The next page is read while one is sent.
 func (f *Feed) events(ctx context.Context, session string, after int64) error {
 	topic := wire.KeySession + session
-	for {
-		page, err := f.ops.EventsAfter(ctx, session, after, pageSize)
-		if err != nil {
-			return err
+	next := f.fetch(ctx, session, after)
+	for more := true; more; {
+		p := <-next
+		if p.err != nil {
+			return p.err
 		}
-		for i := range page {
-			if err := f.sink.Frame(ctx, &wire.Frame{Kind: wire.FrameAppend, Key: topic, Event: &page[i]}); err != nil {
+		if more = len(p.events) == pageSize; more {
+			next = f.fetch(ctx, session, p.events[pageSize-1].Seq)
+		}
+		for i := range p.events {
+			if err := f.sink.Frame(ctx, &wire.Frame{Kind: wire.FrameAppend, Key: topic, Event: &p.events[i]}); err != nil {
+				if more {
+					<-next
+				}
 				return err
 			}
-			after = page[i].Seq
-		}
-		if len(page) < pageSize {
-			f.sent[topic] = max(f.sent[topic], after)
-			return nil
+			after = p.events[i].Seq
 		}
 	}
+	f.sent[topic] = max(f.sent[topic], after)
+	return nil
+}
+
+// page is some events of a log, or why they cannot be read.
+type page struct {
+	events []wire.SessionEvent
+	err    error
+}
+
+// fetch reads a page beside the caller, who takes it from the channel.
+func (f *Feed) fetch(ctx context.Context, session string, after int64) <-chan page {
+	c := make(chan page, 1)
+	go func() {
+		var p page
+		p.events, p.err = f.ops.EventsAfter(ctx, session, after, pageSize)
+		c <- p
+	}()
+	return c
 }

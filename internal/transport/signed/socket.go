@@ -3,12 +3,12 @@ package signed
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -58,6 +58,9 @@ type socket struct {
 	// account and keys belong to the reader.
 	account string
 	keys    map[string]bool
+	// late tears the connection when a frame takes too long, and text is where frames are encoded.
+	late *time.Timer
+	text []byte
 }
 
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
@@ -80,6 +83,8 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		server: s, conn: conn, stop: make(chan struct{}), jobs: make(chan job, maxJobs),
 		keys: map[string]bool{}, alias: map[string]string{}, code: websocket.StatusNormalClosure,
 	}
+	c.late = time.AfterFunc(writeTimeout, func() { _ = conn.CloseNow() })
+	c.late.Stop()
 	c.feed = live.NewFeed(s.opts.Operations, s.opts.Bus, c)
 	defer c.feed.Close()
 	leave, ok := s.sockets.Add(func() { c.end(websocket.StatusGoingAway, wire.MsgShuttingDown) })
@@ -221,21 +226,28 @@ func (c *socket) Message(ctx context.Context, m *bus.Message) error {
 		frame.Key = name
 		return c.Frame(ctx, &frame)
 	}
-	return c.send(ctx, m.JSON())
+	return c.send(m.JSON())
 }
 
 // Frame implements live.Sink.
 func (c *socket) Frame(ctx context.Context, f *wire.Frame) error {
-	b, err := json.Marshal(f)
+	b, err := f.AppendJSON(c.text[:0])
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, b)
+	if cap(b) <= maxKeptText {
+		c.text = b
+	}
+	return c.send(b)
 }
 
-func (c *socket) send(ctx context.Context, b []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
+// maxKeptText bounds the memory that a socket keeps for the texts of frames.
+const maxKeptText = 64 << 10
+
+// send writes one frame. A timer of the socket bounds it: a context with a deadline for each frame would cost more than the frame.
+func (c *socket) send(b []byte) error {
 	c.server.frames.Add(1)
-	return c.conn.Write(ctx, websocket.MessageText, b)
+	c.late.Reset(writeTimeout)
+	defer c.late.Stop()
+	return c.conn.Write(context.Background(), websocket.MessageText, b)
 }
