@@ -115,9 +115,11 @@ func TestAnAccountLeavesAnEighthOfTheWorkersToOthers(t *testing.T) {
 		other.Account = "another"
 		theirs := p.enqueue(t, other)[0]
 		p.end(t, p.nextOf(t, theirs.ID), succeeded)
-		for _, r := range waiting {
-			p.end(t, greedy[0], succeeded)
-			greedy = append(greedy[1:], p.nextOf(t, r.ID))
+		for i := range waiting {
+			p.end(t, greedy[i], succeeded)
+			if id := p.next(t).Run().ID; id != waiting[0].ID && id != waiting[1].ID {
+				t.Errorf("%s began when the account had a worker again", id)
+			}
 		}
 	})
 }

@@ -177,12 +177,11 @@ func (q *Queue) claimNew(tx store.Tx, r *Run) error {
 		return nil
 	}
 	if r.Kind == KindAgent && r.Session != "" {
-		// Whatever holds the session or waits for it stands before this run.
-		held, err := exists(tx, `SELECT 1 FROM runs WHERE session_id = ? AND kind = 'agent' AND lease_owner IS NOT NULL LIMIT 1`, r.Session)
+		// Whatever holds the session or waits for it stands before this run. Two queries in one, each with its index.
+		held, err := exists(tx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE session_id = ? AND kind = 'agent' AND lease_owner IS NOT NULL)
+			OR EXISTS (SELECT 1 FROM runs WHERE session_id = ? AND kind = 'agent' AND status IN ('queued', 'claimed', 'running'))`,
+			r.Session, r.Session)
 		if err != nil || held {
-			return err
-		}
-		if held, err = SessionBusy(tx, r.Session, r.ID); err != nil || held {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -50,7 +51,11 @@ type Options struct {
 }
 
 // Connector finds models.
-type Connector struct{ opts Options }
+type Connector struct {
+	opts Options
+	// owner is the server owner once there is one, which stays for good.
+	owner atomic.Pointer[string]
+}
 
 // New returns a connector.
 func New(opts Options) *Connector { return &Connector{opts: opts} }
@@ -66,12 +71,12 @@ type Connection struct {
 // configured, or a key that is missing.
 func (c *Connector) Connect(ctx context.Context, accountID, name, modelID string) (Connection, error) {
 	var p provider.Provider
-	var owner string
+	var owned bool
 	err := c.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
 		if p, err = provider.Get(tx, accountID, name); err != nil {
 			return err
 		}
-		owner, _, err = account.Owner(tx)
+		owned, err = c.owns(tx, accountID)
 		return err
 	})
 	if err != nil {
@@ -81,7 +86,7 @@ func (c *Connector) Connect(ctx context.Context, accountID, name, modelID string
 		return Connection{}, err
 	}
 	endpoint, err := provider.Resolve(p.Config, provider.Addresses{
-		Overrides: c.opts.Addresses, TrustAccount: c.opts.TrustAccounts || owner == accountID,
+		Overrides: c.opts.Addresses, TrustAccount: c.opts.TrustAccounts || owned,
 	})
 	if err != nil {
 		return Connection{}, err
@@ -99,6 +104,18 @@ func (c *Connector) Connect(ctx context.Context, accountID, name, modelID string
 		adapter = limit.Wrap(adapter, c.opts.Limits.For(limit.Key(endpoint.BaseURL, key), accountID))
 	}
 	return Connection{Provider: adapter, Config: p.Config}, nil
+}
+
+// owns tells whether an account is the server owner's.
+func (c *Connector) owns(tx store.Tx, accountID string) (bool, error) {
+	if known := c.owner.Load(); known != nil {
+		return *known == accountID, nil
+	}
+	owner, ok, err := account.Owner(tx)
+	if err == nil && ok {
+		c.owner.Store(&owner)
+	}
+	return owner == accountID, err
 }
 
 func (c *Connector) key(ctx context.Context, p *provider.Provider) (string, error) {
