@@ -21,6 +21,8 @@ type entry struct {
 	result  wire.ToolResultEvent
 	hidden  hidden
 	run     string
+	// text is a person's message as a model sees it.
+	text string
 	// size is the length of what was decoded, in bytes.
 	size int
 }
@@ -73,6 +75,9 @@ func read(stored []sessionlog.Stored) ([]entry, error) {
 		}
 		if err := json.Unmarshal(s.Event, into); err != nil {
 			return nil, fmt.Errorf("session %s: event %d cannot be read: %w", s.SessionID, s.Seq, err)
+		}
+		if e.kind == sessionlog.TypeMessage && e.message.Role != "assistant" {
+			e.text = userText(&e.message)
 		}
 		if len(s.Opaque) > 0 && json.Unmarshal(s.Opaque, &e.hidden) != nil {
 			e.hidden = hidden{}
@@ -132,7 +137,7 @@ func (r *replayer) add(e *entry) {
 	case e.kind == sessionlog.TypeMessage && e.message.Role == "assistant":
 		r.assistant(e, model.Part{Kind: model.PartText, Text: e.message.Content})
 	case e.kind == sessionlog.TypeMessage:
-		r.user(userText(&e.message))
+		r.user(e.text)
 	case e.actor == sessionlog.ActorUser:
 		r.user(userAction(e))
 	case e.kind == sessionlog.TypeToolCall:
