@@ -24,6 +24,8 @@ type Printer struct {
 	muted bool
 	// open says that the cursor stands inside of a line.
 	open bool
+	// busy says that the cursor stands behind a word about what the agent does, which the next output replaces.
+	busy bool
 	// plan is the present plan as text, printed the one on the screen.
 	plan, printed string
 	lost          bool
@@ -143,6 +145,9 @@ func callText(ev payload) string {
 
 // Partial implements View.
 func (p *Printer) Partial(id string, patch wire.PartialPatch) {
+	if patch.Activity != nil {
+		p.activity(*patch.Activity)
+	}
 	if patch.TextDelta == "" {
 		return
 	}
@@ -155,6 +160,34 @@ func (p *Printer) Partial(id string, patch wire.PartialPatch) {
 	p.partial = id
 	p.shown += patch.TextDelta
 	p.text(patch.TextDelta)
+}
+
+// activity shows, where it can be taken back, what the agent does before its next word.
+func (p *Printer) activity(a wire.RunActivity) {
+	p.idle()
+	if !p.style.Color || p.open || p.muted {
+		return
+	}
+	text := ""
+	switch a.Phase {
+	case "starting", "thinking":
+		text = "thinking …"
+	case "tool":
+		// Short, since only the line that the cursor stands in can be taken back.
+		text = oneLine(a.ToolName+" "+a.Detail, 60) + " …"
+	default:
+		return
+	}
+	_, _ = io.WriteString(p.out, p.style.dim(text))
+	p.busy = true
+}
+
+// idle takes the word about what the agent does from the screen.
+func (p *Printer) idle() {
+	if p.busy {
+		p.busy = false
+		_, _ = io.WriteString(p.out, "\r\x1b[K")
+	}
 }
 
 // Session implements View: it prints the plan when it has changed, though not into the middle of a message.
@@ -231,6 +264,7 @@ func (p *Printer) text(text string) {
 	if text == "" {
 		return
 	}
+	p.idle()
 	_, _ = io.WriteString(p.out, text)
 	p.open = !strings.HasSuffix(text, "\n")
 }
@@ -242,6 +276,7 @@ func (p *Printer) line(text string) {
 }
 
 func (p *Printer) endLine() {
+	p.idle()
 	if p.open {
 		_, _ = io.WriteString(p.out, "\n")
 		p.open = false

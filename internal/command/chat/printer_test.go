@@ -220,3 +220,32 @@ func TestACallWithoutAMeasurableTimeShowsNone(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestWhatTheAgentDoesIsShownUntilItsNextWord(t *testing.T) {
+	t.Parallel()
+	does := func(phase, tool, detail string) wire.PartialPatch {
+		return wire.PartialPatch{Activity: &wire.RunActivity{Phase: phase, ToolName: tool, Detail: detail}}
+	}
+	play := func(s *stage) string {
+		s.Partial("p", does("starting", "", ""))
+		s.Partial("p", does("tool", "read", "~/memory/\x1b[2Ja.md"))
+		s.at(0, wire.ToolCallEvent{Type: "tool_call", ID: "c", Name: "read", Input: []byte(`{}`)})
+		s.at(0, wire.ToolResultEvent{Type: "tool_result", ToolCallID: "c", Name: "read"})
+		s.Partial("q", does("thinking", "", ""))
+		s.Partial("q", does("responding", "", ""))
+		s.Partial("q", wire.PartialPatch{TextDelta: "An "})
+		s.Partial("q", does("thinking", "", ""))
+		s.Partial("q", wire.PartialPatch{TextDelta: "answer."})
+		s.says("An answer.")
+		return s.out.String()
+	}
+	const gone = "\r\x1b[K"
+	want := "\x1b[2mthinking …\x1b[0m" + gone + "\x1b[2mread ~/memory/[2Ja.md …\x1b[0m" + gone + "\x1b[2m· read\x1b[0m\n" +
+		"\x1b[2mthinking …\x1b[0m" + gone + "An answer.\n"
+	if got := play(newStage(chat.Style{Color: true})); got != want {
+		t.Errorf("a terminal shows %q, want %q", got, want)
+	}
+	if got := play(newStage(chat.Style{})); got != "· read\nAn answer.\n" {
+		t.Errorf("what is no terminal gets %q", got)
+	}
+}
