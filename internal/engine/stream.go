@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/loam-agents/loam/internal/bus"
@@ -13,6 +14,7 @@ import (
 // partial publishes one assistant message while it is being made. Nothing of it is durable.
 type partial struct {
 	bus     bus.Bus
+	log     *slog.Logger
 	session string
 	id      string
 	text    strings.Builder
@@ -21,7 +23,13 @@ type partial struct {
 	open bool
 }
 
+// patch publishes a piece. The log lines are those of seeds/002 "Streaming diagnostics".
 func (p *partial) patch(patch wire.PartialPatch) {
+	if !p.bus.Watched(wire.KeySession + p.session) {
+		p.log.Debug("[agents/ws] skip partial; no subscription", "session", p.session)
+		return
+	}
+	p.log.Debug("[agents/ws] publish partial", "session", p.session)
 	p.bus.Publish(bus.Partial(p.session, p.id, patch))
 }
 

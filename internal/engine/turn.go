@@ -128,7 +128,7 @@ func failure(err error) (runs.Outcome, error) {
 }
 
 func (t *turn) newPartial() {
-	t.partial = &partial{bus: t.engine.opts.Bus, session: t.run.Session, id: t.engine.opts.IDs()}
+	t.partial = &partial{bus: t.engine.opts.Bus, log: t.engine.opts.Logger, session: t.run.Session, id: t.engine.opts.IDs()}
 }
 
 // carryOut loads, repairs, and alternates between the model and the verbs until the model has answered.

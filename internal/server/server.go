@@ -48,6 +48,9 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
+// largestBodies is how many bodies of the largest size the memory for all requests takes.
+const largestBodies = 8
+
 // Server is every part of Loam in one process.
 type Server struct {
 	cfg     Config
@@ -204,7 +207,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 		},
 		SignInURL: s.signInURL, Passkeys: passkey.New(s.origin.Name(), s.origin.Origin()),
 	})
-	limits := inbound.Limits{MaxBody: cfg.MaxBody}
+	limits := inbound.Limits{MaxBody: cfg.MaxBody, Budget: inbound.NewBudget(largestBodies * max(cfg.MaxBody, inbound.DefaultMaxBody))}
 	s.rest = rest.New(rest.Options{
 		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Limits: limits, Origin: s.origin,
 	})

@@ -252,7 +252,11 @@ func TestLogLinesSayWhoseWorkTheyAreAbout(t *testing.T) {
 	account := h.Key.ID().String()
 	agents := servertest.Call[wire.ListAgentsResponse](h, "ListAgents", nil).Agents
 	session := h.Session(agents[0].ID)
-	h.Watch("sessions/"+session, 0)
+	if _, err := h.Send(session, "nobody looks"); err != nil {
+		t.Fatal(err)
+	}
+	frames := h.Watch("sessions/"+session, 0)
+	servertest.Until(t, frames, func(f client.Frame) bool { return f.Kind == wire.FrameSubscribed })
 	if _, err := h.Send(session, "hello"); err != nil {
 		t.Fatal(err)
 	}
@@ -265,12 +269,15 @@ func TestLogLinesSayWhoseWorkTheyAreAbout(t *testing.T) {
 		{"msg": "action", "name": "GetRun", "account": account, "run": run},
 		{"msg": "action", "name": "Invented", "account": account, "session": ""},
 		{"msg": "[agents/ws] subscribed", "account": account, "session": session},
+		{"msg": "[agents/ws] skip partial; no subscription", "session": session},
+		{"msg": "[agents/ws] publish partial", "session": session},
+		{"msg": "[agents/ws] send partial", "session": session},
 		{"msg": "[agents/ws] close", "account": account},
 	} {
 		line := logged.find(want)
 		if line == nil {
 			t.Errorf("no line with %v", want)
-		} else if want["msg"] != "[agents/ws] close" && line["request"] == nil {
+		} else if want["account"] != "" && want["msg"] != "[agents/ws] close" && line["request"] == nil {
 			t.Errorf("line without a request id: %v", line)
 		}
 	}

@@ -28,6 +28,8 @@ type Limits struct {
 	MaxBody int64
 	// BodyTime bounds the wait for a body that does not come.
 	BodyTime time.Duration
+	// Budget bounds all bodies together; nil does not.
+	Budget *Budget
 }
 
 // Complete fills in defaults.
@@ -41,15 +43,17 @@ func (l Limits) Complete() Limits {
 	return l
 }
 
-// Read reads a body whole. Errors are fault.TooLarge, and fault.ValidationFailed for one that is too slow (status 408) or breaks
-// off.
+// Read reads a body whole. Errors are fault.TooLarge, fault.Unavailable when all bodies together are too much, and
+// fault.ValidationFailed for one that is too slow (status 408) or breaks off.
 func (l Limits) Read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > l.MaxBody {
 		return nil, l.tooLarge()
 	}
 	body := paced{body: r.Body, conn: http.NewResponseController(w), end: time.Now().Add(l.BodyTime)}
-	raw, err := io.ReadAll(io.LimitReader(&body, l.MaxBody+1))
+	raw, err := io.ReadAll(io.LimitReader(l.Budget.counted(r, &body), l.MaxBody+1))
 	switch {
+	case fault.CodeOf(err) == fault.Unavailable:
+		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &fault.Error{Code: fault.ValidationFailed, HTTPStatus: http.StatusRequestTimeout, Message: "The request arrived too slowly"}
 	case err != nil:

@@ -221,6 +221,9 @@ func (c *socket) write(ctx context.Context) {
 
 // Message implements live.Sink. Its text is encoded once for all sockets.
 func (c *socket) Message(ctx context.Context, m *bus.Message) error {
+	if m.Partial() {
+		c.server.opts.Logger.DebugContext(ctx, "[agents/ws] send partial", "session", strings.TrimPrefix(m.Topic, wire.KeySession))
+	}
 	if name := c.alias[m.Topic]; name != "" && m.Frame.Key == m.Topic {
 		frame := m.Frame
 		frame.Key = name
