@@ -28,6 +28,7 @@ var roles = map[string]func(path string) error{
 	"trace":       func(path string) error { return trace(path, "ordered") },
 	"trace hasty": func(path string) error { return trace(path, "hasty") },
 	"full":        writeUntilFull,
+	"no room":     openWithoutRoom,
 }
 
 func TestMain(m *testing.M) {

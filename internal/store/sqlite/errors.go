@@ -28,6 +28,9 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %w", store.ErrUnique, err)
 	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
 		return fmt.Errorf("%w: %w", store.ErrForeignKey, err)
+	case sqlite3.SQLITE_IOERR_SHMSIZE:
+		// The index of the log cannot be made: SQLite has no code of its own for a disk without room for it.
+		return fmt.Errorf("%w: free some space and try again: %w", store.ErrFull, err)
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -271,5 +273,41 @@ func TestCheckFindsDamagedPages(t *testing.T) {
 	s = open(t, sqlite.Options{Path: path, Migrations: schema(t, first)})
 	if err := s.Check(t.Context()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// openWithoutRoom is a child whose files may not grow at all.
+func openWithoutRoom(path string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 64, Max: 64}); err != nil {
+		return err
+	}
+	s, err := sqlite.Open(context.Background(), sqlite.Options{Path: path, Migrations: pairSchema()})
+	if err == nil {
+		return s.Close()
+	}
+	if !errors.Is(err, store.ErrFull) {
+		return fmt.Errorf("no room is reported as %w", err)
+	}
+	fmt.Println("full")
+	return nil
+}
+
+func TestADatabaseThatFindsNoRoomForItsIndexSaysThatTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "loam.db")
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Migrations: pairSchema()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd, err := childCommand("no room", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := cmd.Output(); err != nil || string(out) != "full\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }
