@@ -26,7 +26,7 @@ func agentOperations() []Operation {
 				Request: CreateAgentFields{}, Reply: wire.CreateAgentResponse{}}},
 		{Name: "GetAgent", Response: "GetAgentResponse", Access: Read, Effect: Query, Since: "0.1", handle: getAgent,
 			Route: &Route{Method: "GET", Path: "/agents/{agentId}", Summary: "Read an agent",
-				Request: wire.AgentRequest{}, Reply: wire.GetAgentResponse{}}},
+				Request: wire.AgentRequest{}, Reply: AgentShown{}, present: presentAgent}},
 		{Name: "UpdateAgent", Response: "GetAgentResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: updateAgent,
 			Route: &Route{Method: "PUT", Path: "/agents/{agentId}", Summary: "Replace an agent's definition",
 				Note:    "Without a list of tools the agent keeps those it has.",

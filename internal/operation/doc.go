@@ -25,6 +25,7 @@ import (
 	"github.com/loam-agents/loam/internal/id"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/internal/model/catalogue"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
@@ -127,6 +128,8 @@ type Models interface {
 	Levels(providerType, model string) []string
 	// Window is a model's context window in tokens, zero when unknown.
 	Window(providerType, model string) int64
+	// Facts are what the catalogue knows about a model.
+	Facts(providerType, model string) catalogue.Model
 }
 
 // Options configure a Service.

@@ -23,7 +23,7 @@ func providerOperations() []Operation {
 		{Name: "ListProviderModels", Response: "ListProviderModelsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviderModels,
 			Route: &Route{Method: "GET", Path: "/providers/{provider}/models", Summary: "Ask a provider for its models",
 				Note:    "An answer proves that the provider can be reached with its key; its error is told as provider_error.",
-				Request: wire.ListProviderModelsRequest{}, Reply: wire.ListProviderModelsResponse{}}},
+				Request: wire.ListProviderModelsRequest{}, Reply: ModelsShown{}, present: presentModels}},
 		{Name: "DeleteModelProvider", Response: "DeleteModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", Scope: account.Admin, handle: deleteProvider,
 			Route: &Route{Method: "DELETE", Path: "/providers/{name}", Summary: "Forget a model provider",
 				Request: wire.NameRequest{}, Reply: wire.NameResponse{}}},

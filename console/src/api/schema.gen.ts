@@ -50,6 +50,13 @@ export interface AgentRequest {
   agentId: string;
 }
 
+export interface AgentShown {
+  agent: AgentInfo;
+  sessionCount: number;
+  sessions?: SessionInfo[];
+  systemPromptMarkdown: string;
+}
+
 export interface AttachmentInfo {
   createdAt: number;
   id: string;
@@ -222,10 +229,6 @@ export interface ListPasskeysResponse {
   passkeys: PasskeyInfo[];
 }
 
-export interface ListProviderModelsResponse {
-  models: ModelRef[];
-}
-
 export interface ListSignInsResponse {
   signIns: SignInInfo[];
 }
@@ -273,9 +276,15 @@ export interface ModelOverride {
   reasoningLevel?: string;
 }
 
-export interface ModelRef {
+export interface ModelShown {
+  contextWindow?: number;
   id: string;
   name: string;
+  price?: Price;
+}
+
+export interface ModelsShown {
+  models: ModelShown[];
 }
 
 export interface NameResponse {
@@ -314,6 +323,13 @@ export interface PlanStep {
   label: string;
   resolvedBy?: string;
   status: string;
+}
+
+export interface Price {
+  cacheRead: number;
+  cacheWrite: number;
+  input: number;
+  output: number;
 }
 
 export interface Problem {

@@ -92,3 +92,8 @@ func (c *Connector) Levels(providerType, modelID string) []string {
 func (c *Connector) Window(providerType, modelID string) int64 {
 	return int64(c.opts.Catalogue.Lookup(providerType, modelID).ContextWindow)
 }
+
+// Facts are what the catalogue knows about a model.
+func (c *Connector) Facts(providerType, modelID string) catalogue.Model {
+	return c.opts.Catalogue.Lookup(providerType, modelID)
+}
