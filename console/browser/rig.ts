@@ -71,24 +71,29 @@ export class Server {
   private token = "";
   private listen = "127.0.0.1:0";
   url = "";
-  /** The address that signs a browser in. */
+  /** The link that the first start printed. */
   link = "";
 
   async start(): Promise<this> {
     const env: NodeJS.ProcessEnv = { PATH: process.env.PATH, LOAM_TUTOR_PACE: "0s" };
-    const args = ["serve", "--data", this.folder, "--listen", this.listen, "--log-format", "json"];
+    const first = this.url === "";
+    let url = "";
     const { child, value } = await launch(
       loam,
-      args,
+      ["serve", "--data", this.folder, "--listen", this.listen],
       (line) => {
-        const entry = line.startsWith("{") ? (JSON.parse(line) as { msg?: string; url?: string }) : {};
-        return entry.msg === "ready" ? entry.url : undefined;
+        url ||= /msg=ready.* url=(\S+)/.exec(line)?.[1] ?? "";
+        const link = /^Sign in, once, .*: (\S+)$/.exec(line)?.[1];
+        return first ? link : url || undefined;
       },
       env,
     );
     this.child = child;
-    this.url = value.replace("127.0.0.1", "localhost");
-    this.listen = new URL(value).host;
+    if (first) {
+      this.link = value;
+      this.url = new URL(value).origin;
+      this.listen = new URL(url).host;
+    }
     return this;
   }
 
@@ -124,11 +129,6 @@ export class Server {
     return (await response.json()) as T;
   }
 
-  async bearer(): Promise<string> {
-    await this.api("GET", "/me");
-    return this.token;
-  }
-
   /** Connects a scripted model and makes an agent that runs on it. */
   async scriptedAgent(modelUrl: string, name = "Scripted"): Promise<string> {
     await this.api("PUT", "/providers/scripted", { provider: { type: "custom", baseUrl: `${modelUrl}/v1` } });
@@ -149,24 +149,20 @@ export class Server {
   }
 }
 
-export interface Look {
-  width?: number;
-  height?: number;
-  theme?: "light" | "dark";
-}
-
-/** Opens browsers that are signed in, and remembers what went wrong in any of them. */
+/** Opens pages that are signed in, and remembers what went wrong in any of them. */
 export class Rig {
-  readonly problems: string[] = [];
-  /** What a test breaks on purpose: messages that contain one of these are no problem. */
-  expected: string[] = [];
-  private browser: Browser | undefined;
-  private contexts: BrowserContext[] = [];
   readonly server = new Server();
+  /** What a test breaks on purpose: complaints that contain one of these are none. */
+  expected: string[] = [];
+  private readonly problems: string[] = [];
+  private browser: Browser | undefined;
+  /** The browser of most tests. It is kept, since beginning a new one takes longer than most tests. */
+  private home: BrowserContext | undefined;
+  private guests: BrowserContext[] = [];
 
   async start(): Promise<this> {
     await this.server.start();
-    this.browser = await chromium.launch({ executablePath: executable, args: ["--no-sandbox"] });
+    this.browser = await chromium.launch({ executablePath: executable, args: ["--no-sandbox", "--disable-gpu"] });
     return this;
   }
 
@@ -177,37 +173,68 @@ export class Rig {
 
   /** Closes what a test has opened, and fails it when a browser complained. */
   async clean(): Promise<void> {
-    for (const context of this.contexts.splice(0)) await context.close();
+    for (const context of this.guests.splice(0)) await context.close();
+    for (const page of this.home?.pages() ?? []) {
+      await page.evaluate(() => localStorage.clear()).catch(() => undefined); // the page may be gone already
+      await page.close();
+    }
     const bad = this.problems.splice(0).filter((problem) => !this.expected.some((part) => problem.includes(part)));
     this.expected = [];
     if (bad.length > 0) throw new Error(`the browser complained:\n${bad.join("\n")}`);
   }
 
+  /** A page that the owner is signed in with. */
+  async page(path: string): Promise<Page> {
+    this.home ??= await this.signedIn();
+    const page = await this.watched(this.home);
+    await page.goto(path);
+    return page;
+  }
+
+  /** A page of another browser of the owner. */
+  async guest(path: string): Promise<Page> {
+    const context = await this.signedIn();
+    this.guests.push(context);
+    const page = await this.watched(context);
+    await page.goto(path);
+    return page;
+  }
+
   /** A page of a browser that nobody is signed in with. */
-  async stranger(look: Look = {}): Promise<Page> {
+  async stranger(): Promise<Page> {
+    const context = await this.context();
+    this.guests.push(context);
+    return this.watched(context);
+  }
+
+  private context(): Promise<BrowserContext> {
     if (!this.browser) throw new Error("start first");
-    const context = await this.browser.newContext({
-      viewport: { width: look.width ?? 1280, height: look.height ?? 800 },
-      colorScheme: look.theme ?? "light",
+    return this.browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      colorScheme: "light",
       reducedMotion: "reduce",
       baseURL: this.server.url,
       permissions: ["clipboard-read", "clipboard-write"],
     });
-    this.contexts.push(context);
+  }
+
+  /** Signs in as people do. */
+  private async signedIn(): Promise<BrowserContext> {
+    const context = await this.context();
     const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
+    await page.goto(await this.server.command("link"));
+    await page.getByRole("navigation", { name: "Main" }).waitFor();
+    await page.close();
+    return context;
+  }
+
+  private async watched(context: BrowserContext): Promise<Page> {
+    const page = await context.newPage();
+    page.setDefaultTimeout(20_000);
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning") this.problems.push(`${message.text()} (${message.location().url})`);
     });
     page.on("pageerror", (error) => this.problems.push(String(error)));
-    return page;
-  }
-
-  /** A page of a browser that the owner is signed in with. */
-  async page(path: string, look: Look = {}): Promise<Page> {
-    const page = await this.stranger(look);
-    await page.context().setExtraHTTPHeaders({ Authorization: `Bearer ${await this.server.bearer()}` });
-    await page.goto(path);
     return page;
   }
 }

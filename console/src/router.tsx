@@ -7,7 +7,7 @@ import { Empty, Failed } from "./ui/state.tsx";
 
 function NotFound() {
   return (
-    <Empty icon="search" title="There is nothing here" action={<Link to="/" className="button">To the conversations</Link>}>
+    <Empty whole icon="search" title="There is nothing here" action={<Link to="/" className="button">To the conversations</Link>}>
       The address is not one of this page.
     </Empty>
   );
@@ -109,6 +109,9 @@ const settingsTabs = [
   createRoute({ getParentRoute: () => settings, path: "/about", component: lazyRouteComponent(() => import("./settings/about.tsx"), "AboutPage") }),
 ] as const;
 
+/** Inside the frame, so that one finds the way back. */
+const nowhere = createRoute({ getParentRoute: () => app, path: "$", component: NotFound });
+
 const tree = root.addChildren([
   signIn,
   app.addChildren([
@@ -120,6 +123,7 @@ const tree = root.addChildren([
     runs,
     run,
     settings.addChildren([settingsIndex, ...settingsTabs]),
+    nowhere,
   ]),
 ]);
 

@@ -15,7 +15,6 @@ import { useTitle } from "../ui/title.ts";
 import { toast } from "../ui/toast.tsx";
 import { AgentForm, type AgentFields } from "./form.tsx";
 import { definitionOf } from "./new-page.tsx";
-import { promptText } from "./prompt.ts";
 
 const tabs = [
   { to: "/agents/$agentId", label: "Build" },
@@ -35,11 +34,11 @@ export function AgentPage() {
     return (
       <div className="page">
         {"code" in agent.error && agent.error.code === "not_found" ? (
-          <Empty icon="agent" title="There is no such agent" action={<Link to="/agents" className="button">All agents</Link>}>
+          <Empty whole icon="agent" title="There is no such agent" action={<Link to="/agents" className="button">All agents</Link>}>
             It was deleted, or it belongs to somebody else.
           </Empty>
         ) : (
-          <Failed what="The agent did not load" error={agent.error} retry={() => void agent.refetch()} />
+          <Failed whole what="The agent did not load" error={agent.error} retry={() => void agent.refetch()} />
         )}
       </div>
     );
@@ -72,9 +71,8 @@ export function BuildTab() {
   const agentId = useAgentId();
   const agent = useQuery(queries.agent(agentId));
   if (!agent.data) return <SkeletonRows rows={5} height={64} label="Loading the agent" />;
-  const prompt = agent.data.systemPromptMarkdown ?? promptText(agent.data.agent.definition.systemPrompt);
   // A change from elsewhere makes a new form, unless this one has been touched since.
-  return <Build key={agent.data.agent.updatedAt} agent={agent.data.agent} prompt={prompt} />;
+  return <Build key={agent.data.agent.updatedAt} agent={agent.data.agent} prompt={agent.data.systemPromptMarkdown} />;
 }
 
 function Build({ agent, prompt }: { agent: Agent; prompt: string }) {

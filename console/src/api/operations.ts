@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment } from "./client.ts";
 import type {
-  Agent, AgentFields, LinkedKey, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, Run, Secret, Session, SessionEvent, SignIn, Token, Tool,
+  Agent, AgentFields, AgentShown, LinkedKey, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, Run, Secret, Session, SessionEvent, SignIn, Token, Tool,
 } from "./types.ts";
 
 interface Page {
@@ -21,7 +21,7 @@ export const queries = {
     queryOptions({
       queryKey: ["agents", agentId],
       queryFn: ({ signal }) =>
-        request<{ agent: Agent; sessionCount: number; systemPromptMarkdown?: string }>(`/agents/${segment(agentId)}`, { signal }),
+        request<AgentShown>(`/agents/${segment(agentId)}`, { signal }),
     }),
   tools: (agentId: string) =>
     queryOptions({
@@ -187,4 +187,4 @@ export const deleteKey = (keyId: string) => request<void>(`/keys/${segment(keyId
 export const deletePasskey = (passkeyId: string) => request<void>(`/passkeys/${segment(passkeyId)}`, { method: "DELETE" });
 
 /** Makes a link that signs in one browser, once. */
-export const createSignIn = () => request<{ code: string; url: string; expiresAt: number }>("/sign-ins", { method: "POST", body: {} });
+export const createSignIn = () => request<{ code: string; url: string; expiresAt: number }>("/sign-ins", { method: "POST" });

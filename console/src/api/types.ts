@@ -6,6 +6,7 @@ type Narrow<T, U> = Omit<T, keyof U> & U;
 
 export type Me = schema.CallerInfo;
 export type Agent = schema.AgentInfo;
+export type AgentShown = schema.AgentShown;
 export type AgentDefinition = schema.AgentDefinition;
 /** What is sent: instructions may be Markdown. */
 export type AgentFields = schema.DefinitionFields;
@@ -17,6 +18,9 @@ export type Provider = schema.ProviderInfo;
 export type ProviderConfig = schema.ProviderConfig;
 export type Secret = schema.SecretInfo;
 export type Token = schema.TokenInfo;
+export type SignIn = schema.SignInInfo;
+export type LinkedKey = schema.KeyInfo;
+export type Passkey = schema.PasskeyInfo;
 export type Usage = schema.Usage;
 export type RunUsage = schema.RunUsage;
 export type RunActivity = schema.RunActivity;
@@ -30,11 +34,7 @@ export type Session = Narrow<schema.SessionInfo, { status: SessionStatus; plan?:
 export type RunStatus = "queued" | "claimed" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
 export type Run = Narrow<schema.RunInfo, { status: RunStatus; plan?: Plan }>;
 
-export type Model = schema.ModelRef & {
-  contextWindow?: number;
-  /** Dollars per million tokens. */
-  price?: { input: number; output: number; cacheRead: number; cacheWrite: number };
-};
+export type Model = schema.ModelShown;
 
 export type SessionEvent = Narrow<schema.SessionEvent, { event: LogEvent }>;
 export type PartialFrame = Required<Pick<schema.Frame, "partialId" | "patch">>;
@@ -88,28 +88,3 @@ export interface ErrorEvent {
 }
 
 export type LogEvent = MessageEvent | ToolCallEvent | ToolResultEvent | ErrorEvent;
-
-// Sign-ins, keys and passkeys (REST contract).
-
-export interface SignIn {
-  id: string;
-  method: string;
-  userAgent?: string;
-  createdAt: number;
-  expiresAt: number;
-  lastUsedAt?: number;
-  current?: boolean;
-}
-
-export interface LinkedKey {
-  key: string;
-  name: string;
-  createdAt: number;
-}
-
-export interface Passkey {
-  id: string;
-  name: string;
-  createdAt: number;
-  lastUsedAt?: number;
-}

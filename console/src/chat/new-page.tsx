@@ -46,10 +46,11 @@ export function NewPage() {
     await navigate({ to: "/sessions/$sessionId", params: { sessionId } });
   };
 
-  if (agents.isError) return <Failed what="The agents did not load" error={agents.error} retry={() => void agents.refetch()} />;
+  if (agents.isError) return <Failed whole what="The agents did not load" error={agents.error} retry={() => void agents.refetch()} />;
   if (agents.isSuccess && list.length === 0) {
     return (
       <Empty
+        whole
         icon="agent"
         title="Make an agent first"
         action={

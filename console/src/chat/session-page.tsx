@@ -75,12 +75,12 @@ function Conversation({ sessionId }: { sessionId: string }) {
 function Missing({ state, retry }: { state: SessionState; retry: () => void }) {
   if (state.error?.code === "not_found") {
     return (
-      <Empty icon="chat" title="There is no such conversation" action={<Link to="/" className="button">All conversations</Link>}>
+      <Empty whole icon="chat" title="There is no such conversation" action={<Link to="/" className="button">All conversations</Link>}>
         It was deleted, or it belongs to somebody else.
       </Empty>
     );
   }
-  return <Failed what="The conversation did not load" error={state.error} retry={retry} />;
+  return <Failed whole what="The conversation did not load" error={state.error} retry={retry} />;
 }
 
 function Head({ session, agentName, store, connection }: {

@@ -113,6 +113,8 @@ export class SessionStore {
 
   addPending(pending: Pending): void {
     this.set({ pending: [...this.state.pending, pending] });
+    // A second attempt may follow a first one that arrived although its answer did not.
+    this.settle(this.state.events);
   }
 
   dropPending(key: string): void {

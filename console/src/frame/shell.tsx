@@ -145,10 +145,10 @@ export function Shell() {
       </a>
       <Rail narrow={narrow} />
       <header className="top">
-        <button type="button" className="search-button" onClick={() => setPalette(true)} aria-label="Search and commands">
+        <button type="button" className="search-button" onClick={() => setPalette(true)} aria-keyshortcuts="Control+K Meta+K">
           <Icon name="search" size={15} />
           <span className="grow">Search and commands</span>
-          <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
+          <kbd aria-hidden="true">{isMac ? "⌘K" : "Ctrl K"}</kbd>
         </button>
         <ConnectionNote connection={connection} />
         <button type="button" className="button quiet icon keys-button" aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick={() => setKeys(true)}>

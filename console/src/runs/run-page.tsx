@@ -60,11 +60,11 @@ export function RunPage() {
     return (
       <div className="page">
         {"code" in run.error && run.error.code === "not_found" ? (
-          <Empty icon="runs" title="There is no such run" action={<Link to="/runs" className="button">All runs</Link>}>
+          <Empty whole icon="runs" title="There is no such run" action={<Link to="/runs" className="button">All runs</Link>}>
             It was deleted with its conversation, or it belongs to somebody else.
           </Empty>
         ) : (
-          <Failed what="The run did not load" error={run.error} retry={() => void run.refetch()} />
+          <Failed whole what="The run did not load" error={run.error} retry={() => void run.refetch()} />
         )}
       </div>
     );

@@ -1,6 +1,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { deleteSignIn, queries } from "../api/operations.ts";
+import { useState } from "react";
+import { createSignIn, deleteSignIn, queries } from "../api/operations.ts";
+import { Dialog } from "../ui/dialog.tsx";
 import { moment } from "../ui/format.ts";
+import { Icon } from "../ui/icon.tsx";
+import { explain } from "../ui/state.tsx";
 import { Ago } from "../ui/time.tsx";
 import { signOutHere } from "../frame/session.ts";
 import { Remove, SettingsHead, SettingsList } from "./list.tsx";
@@ -16,9 +20,18 @@ export function browserName(agent: string | undefined): string {
 export function SignInsPage() {
   const list = useQuery(queries.signIns());
   const client = useQueryClient();
+  const [open, setOpen] = useState(false);
   return (
     <>
-      <SettingsHead title="Sign-ins" about="Browsers that are signed in. `loam link` prints a link that signs in another one." />
+      <SettingsHead
+        title="Sign-ins"
+        about="Browsers that are signed in to this account."
+        action={
+          <button type="button" className="button primary" onClick={() => setOpen(true)}>
+            <Icon name="plus" /> Another device
+          </button>
+        }
+      />
       <SettingsList
         query={list}
         what="the sign-ins"
@@ -56,6 +69,45 @@ export function SignInsPage() {
           </div>
         )}
       />
+      <Dialog open={open} onClose={() => setOpen(false)} title="Sign in another device">
+        <LinkView done={() => setOpen(false)} />
+      </Dialog>
     </>
+  );
+}
+
+/** A fresh link. It is made when it is asked for, because it lives for minutes. */
+function LinkView({ done }: { done: () => void }) {
+  const link = useQuery({ queryKey: ["sign-in-link"], queryFn: createSignIn, staleTime: Infinity, gcTime: 0, retry: false });
+  const [copied, setCopied] = useState(false);
+  return (
+    <div className="stack">
+      <p>Open this link there. It works once, for the next minutes. Whoever opens it is signed in as you.</p>
+      {link.isError ? (
+        <div className="notice bad" role="alert">
+          {explain(link.error)}
+        </div>
+      ) : (
+        <pre className="token" tabIndex={0} aria-label="The link">
+          {link.data?.url ?? " "}
+        </pre>
+      )}
+      <div className="dialog-actions">
+        <button
+          type="button"
+          className="button"
+          disabled={!link.data}
+          onClick={() => {
+            void navigator.clipboard.writeText(link.data?.url ?? "");
+            setCopied(true);
+          }}
+        >
+          <Icon name={copied ? "check" : "copy"} /> {copied ? "Copied" : "Copy"}
+        </button>
+        <button type="button" className="button primary" onClick={done}>
+          Done
+        </button>
+      </div>
+    </div>
   );
 }

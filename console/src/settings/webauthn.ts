@@ -9,14 +9,14 @@ interface Begun<T> {
 }
 
 export async function registerPasskey(name: string): Promise<void> {
-  const { challengeId, publicKey } = await request<Begun<PublicKeyCredentialCreationOptionsJSON>>("/passkeys/begin", { method: "POST", body: {} });
+  const { challengeId, publicKey } = await request<Begun<PublicKeyCredentialCreationOptionsJSON>>("/passkeys/begin", { method: "POST" });
   const credential = await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(publicKey) });
   if (!(credential instanceof PublicKeyCredential)) throw new Error("No passkey was made.");
   await request("/passkeys/finish", { method: "POST", body: { name, challengeId, credential: credential.toJSON() } });
 }
 
 export async function signInWithPasskey(): Promise<void> {
-  const { challengeId, publicKey } = await request<Begun<PublicKeyCredentialRequestOptionsJSON>>("/sign-in/passkey/begin", { method: "POST", body: {} });
+  const { challengeId, publicKey } = await request<Begun<PublicKeyCredentialRequestOptionsJSON>>("/sign-in/passkey/begin", { method: "POST" });
   const credential = await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(publicKey) });
   if (!(credential instanceof PublicKeyCredential)) throw new Error("No passkey was chosen.");
   await request("/sign-in/passkey/finish", { method: "POST", body: { challengeId, credential: credential.toJSON() } });

@@ -20,11 +20,19 @@ export function SkeletonRows({ rows = 6, height = 40, label = "Loading" }: { row
   );
 }
 
-export function Empty({ icon, title, children, action }: { icon: IconName; title: string; children?: ReactNode; action?: ReactNode }) {
+/** `whole` says that nothing else is on the page, so that its title heads the page. */
+export function Empty({ icon, title, children, action, whole = false }: {
+  icon: IconName;
+  title: string;
+  children?: ReactNode;
+  action?: ReactNode;
+  whole?: boolean;
+}) {
+  const Title = whole ? "h1" : "h2";
   return (
     <div className="state">
       <Icon name={icon} size={32} />
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       {children && <p>{children}</p>}
       {action && <div className="row wrap">{action}</div>}
     </div>
@@ -32,11 +40,12 @@ export function Empty({ icon, title, children, action }: { icon: IconName; title
 }
 
 /** Says what happened and what to do, and offers to try again. */
-export function Failed({ error, retry, what }: { error: unknown; retry?: () => void; what: string }) {
+export function Failed({ error, retry, what, whole = false }: { error: unknown; retry?: () => void; what: string; whole?: boolean }) {
+  const Title = whole ? "h1" : "h2";
   return (
     <div className="state" role="alert">
       <Icon name="error" size={32} />
-      <h2>{what}</h2>
+      <Title>{what}</Title>
       <p>{explain(error)}</p>
       <div className="row">
         {retry && (
