@@ -34,7 +34,7 @@ CONSOLE := $(shell find console/src console/public console/scripts -type f) \
 	$(wildcard console/*.json console/*.ts console/*.html console/.npmrc)
 CONSOLE_TESTS := $(shell find console/browser -type f)
 
-.PHONY: help run build test test-console check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench microbench fuzz fmt licences release clean tools
+.PHONY: help run build test test-console bench-console shots check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench microbench fuzz fmt licences release clean tools
 
 help: ## list these commands
 	@echo "make run     start Loam on this machine; no key, no database server needed"
@@ -123,6 +123,18 @@ bench: ## measure a real server and write the numbers into docs/benchmarks.md
 	@mkdir -p $(TOOLS)
 	@go build -buildvcs=false -o $(TOOLS)/benchmark ./internal/benchmark
 	@$(TOOLS)/benchmark -write docs/benchmarks.md
+
+bench-console: build ## measure the page in Chromium and write the numbers into docs/benchmarks.md
+	@.ci/need chromium
+	@mkdir -p $(TOOLS)
+	@go build -buildvcs=false -o $(TOOLS)/scriptedmodel ./internal/model/scripted/scriptedmodel
+	@cd console && npm run --silent bench
+
+shots: build ## take the pictures of the README again
+	@.ci/need chromium
+	@mkdir -p $(TOOLS)
+	@go build -buildvcs=false -o $(TOOLS)/scriptedmodel ./internal/model/scripted/scriptedmodel
+	@cd console && npm run --silent shots
 
 microbench: ## run the Go benchmarks of the packages (PKG=… narrows)
 	go test -buildvcs=false -run '^$$' -bench . -benchmem $(PKG)

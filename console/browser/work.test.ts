@@ -201,10 +201,10 @@ describe("settings", () => {
     await shoot(page, "keys-empty");
     await page.getByRole("button", { name: "Link a key" }).click();
     rig.expected = ["status of 4"];
-    await page.getByLabel("Key").fill("not a key");
+    await page.getByRole("textbox", { name: "Key" }).fill("not a key");
     await page.getByRole("dialog").getByRole("button", { name: "Link", exact: true }).click();
     await page.getByRole("alert").waitFor();
-    await page.getByLabel("Key").fill("z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK");
+    await page.getByRole("textbox", { name: "Key" }).fill("z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK");
     await page.getByLabel("Name").fill("Laptop");
     await page.getByRole("dialog").getByRole("button", { name: "Link", exact: true }).click();
     const row = page.getByRole("listitem").filter({ hasText: "Laptop" });

@@ -178,7 +178,7 @@ function Instructions({ value, problem, onChange }: { value: string; problem: st
     <div className="instructions">
       <div className="instructions-switch">
         <Segmented
-          label="Instructions"
+          label="View of the instructions"
           value={view}
           options={[
             { value: "write", label: "Write" },

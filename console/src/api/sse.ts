@@ -58,6 +58,18 @@ export interface StreamOptions {
   onRefused: (error: ApiError) => void;
 }
 
+const away = new Set<EventStream>();
+const watchers = new Set<() => void>();
+
+/** Tells whether any stream has lost the server, for useSyncExternalStore. */
+export const connection = {
+  subscribe: (watcher: () => void): (() => void) => {
+    watchers.add(watcher);
+    return () => watchers.delete(watcher);
+  },
+  isAway: (): boolean => away.size > 0,
+};
+
 const firstPause = 250;
 const longestPause = 5_000;
 /** The server sends at least a comment every 15 s; a silence this long means that the connection is dead. */
@@ -111,6 +123,9 @@ export class EventStream {
   private enter(state: StreamState): void {
     if (this.state === state || this.state === "ended") return;
     this.state = state;
+    if (state === "reconnecting") away.add(this);
+    else away.delete(this);
+    for (const watcher of watchers) watcher();
     this.options.onState(state);
   }
 

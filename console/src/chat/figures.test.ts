@@ -1,9 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { SessionEvent, Usage } from "../api/types.ts";
 import { contextUsed, level } from "./gauge.tsx";
-import { cost } from "./run-card.tsx";
+import { titleOf } from "./new-page.tsx";
+import { cost } from "./cost.ts";
 
 const usage: Usage = { input: 1_000_000, output: 500_000, cacheRead: 2_000_000, cacheWrite: 100_000, total: 3_600_000 };
+
+describe("titleOf", () => {
+  it.each([
+    ["hello", "hello"],
+    ["  first line\nsecond", "first line"],
+    ["word ".repeat(30), `${"word ".repeat(11).trim()}…`],
+    ["x".repeat(80), `${"x".repeat(59)}…`],
+  ])("%s", (text, title) => expect(titleOf(text)).toBe(title));
+});
 
 describe("gauge", () => {
   it.each([[0.69, "ok"], [0.7, "warn"], [0.849, "warn"], [0.85, "bad"], [1, "bad"]] as const)("a context that is %d full is %s", (share, name) =>

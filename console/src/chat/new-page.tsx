@@ -18,6 +18,13 @@ function lastAgent(): string {
   }
 }
 
+/** What a conversation is called until its agent or a person names it: the beginning of its first line, cut at a word. */
+export function titleOf(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  if (line.length <= 60) return line;
+  return `${line.slice(0, 59).replace(/\s+\S*$/, "")}…`;
+}
+
 export function NewPage() {
   useTitle("Chat");
   const agents = useQuery(queries.agents());
@@ -33,7 +40,7 @@ export function NewPage() {
   const send = async (draft: Draft): Promise<void> => {
     if (!agent) return;
     if (made.current?.agentId !== agent.id) {
-      made.current = { agentId: agent.id, sessionId: (await createSession(agent.id)).sessionId };
+      made.current = { agentId: agent.id, sessionId: (await createSession(agent.id, { title: titleOf(draft.text) })).sessionId };
     }
     const { sessionId } = made.current;
     await sendDraft(sessionId, draft);

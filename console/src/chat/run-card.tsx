@@ -4,23 +4,16 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 import { Link } from "@tanstack/react-router";
 import { request } from "../api/client.ts";
 import { retrySession, stopSession } from "../api/operations.ts";
-import type { Model, Run, Session, Usage } from "../api/types.ts";
+import type { Model, Run, Session } from "../api/types.ts";
 import { dollars, duration, short } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
 import { explain } from "../ui/state.tsx";
 import { useNow } from "../ui/time.tsx";
 import { toast } from "../ui/toast.tsx";
+import { cost } from "./cost.ts";
 import { PlanCard } from "./plan.tsx";
 import type { SessionStore } from "./store.ts";
 import { activityWords } from "./words.ts";
-
-/** The price of a usage in dollars, when the model's price is known. */
-export function cost(usage: Usage, price: Model["price"]): number | undefined {
-  if (!price) return undefined;
-  const millionths =
-    usage.input * price.input + usage.output * price.output + usage.cacheRead * price.cacheRead + usage.cacheWrite * price.cacheWrite;
-  return millionths / 1_000_000;
-}
 
 const useLatestRun = (session: Session) =>
   useQuery({

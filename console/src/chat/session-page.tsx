@@ -41,7 +41,7 @@ function Conversation({ sessionId }: { sessionId: string }) {
   if (state.error && !session) return <Missing state={state} retry={() => void store.open()} />;
   return (
     <div className="session">
-      <Head session={session} agentName={name} store={store} connection={state.connection} />
+      <Head session={session} agentName={name} store={store} />
       {session === undefined ? (
         <div className="transcript-frame session-loading" role="status" aria-label="Loading the conversation">
           {[62, 88, 74, 46, 80].map((width) => (
@@ -83,12 +83,7 @@ function Missing({ state, retry }: { state: SessionState; retry: () => void }) {
   return <Failed whole what="The conversation did not load" error={state.error} retry={retry} />;
 }
 
-function Head({ session, agentName, store, connection }: {
-  session: Session | undefined;
-  agentName: string;
-  store: SessionStore;
-  connection: SessionState["connection"];
-}) {
+function Head({ session, agentName, store }: { session: Session | undefined; agentName: string; store: SessionStore }) {
   const [editing, setEditing] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const navigate = useNavigate();
@@ -111,9 +106,6 @@ function Head({ session, agentName, store, connection }: {
         </Link>
       )}
       <span className="grow" />
-      <span role="status" className="session-connection">
-        {connection === "reconnecting" && <span className="status warn">Reconnecting…</span>}
-      </span>
       {session && (
         <>
           <button type="button" className="button quiet icon small" aria-label="Rename" title="Rename" onClick={() => setEditing(true)}>

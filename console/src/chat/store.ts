@@ -54,6 +54,8 @@ export class SessionStore {
   /** Grows with every open and close: an answer that belongs to an earlier one is dropped. */
   private turn = 0;
   private filling = false;
+  /** The stream broke: what is on screen stays there until something newer is known. */
+  private stale = false;
   /** A delta before the phase "responding" belongs to a text whose beginning was not seen. */
   private responding = false;
   readonly sessionId: string;
@@ -143,7 +145,7 @@ export class SessionStore {
       onMessage: (message) => this.receive(message),
       onState: (connection) => {
         this.set({ connection });
-        if (connection === "reconnecting") this.forgetLive();
+        if (connection === "reconnecting") this.stale = true;
       },
       onRefused: (error) => this.set({ error, connection: "ended" }),
     });
@@ -208,6 +210,12 @@ export class SessionStore {
 
   private speak({ patch }: PartialFrame): void {
     let { text, cut } = this.live;
+    if (this.stale) {
+      this.stale = false;
+      this.responding = false;
+      text = "";
+      cut = false;
+    }
     if (patch.activity) this.responding = patch.activity.phase === "responding";
     if (patch.textDelta) {
       if (text === "" && !this.responding) cut = true;
@@ -219,6 +227,7 @@ export class SessionStore {
   }
 
   private forgetLive(): void {
+    this.stale = false;
     this.responding = false;
     this.setLive(nothing);
   }

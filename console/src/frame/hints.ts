@@ -1,11 +1,9 @@
 // The account's stream: it says that something changed, and the lists that show it are asked again.
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 import { address } from "../api/client.ts";
 import { EventStream } from "../api/sse.ts";
 import type { AccountHint } from "../api/types.ts";
-
-export type Connection = "connecting" | "live" | "reconnecting";
 
 /** Which lists a hint makes old. Hints are gathered first, so that a busy agent causes one request a second. */
 function apply(client: QueryClient, hint: AccountHint): void {
@@ -21,10 +19,9 @@ function apply(client: QueryClient, hint: AccountHint): void {
 
 const gather = 1_000;
 
-/** Follows the account while the frame is shown, and tells whether the server can be reached. */
-export function useHints(): Connection {
+/** Follows the account while the frame is shown. */
+export function useHints(): void {
   const client = useQueryClient();
-  const [connection, setConnection] = useState<Connection>("connecting");
   useEffect(() => {
     let waiting: AccountHint[] = [];
     let timer = 0;
@@ -50,7 +47,6 @@ export function useHints(): Connection {
           lost = false;
           void client.invalidateQueries();
         }
-        if (state === "live" || state === "reconnecting" || state === "connecting") setConnection(state);
       },
       onRefused: () => undefined,
     });
@@ -59,5 +55,4 @@ export function useHints(): Connection {
       stream.close();
     };
   }, [client]);
-  return connection;
 }

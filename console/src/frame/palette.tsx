@@ -21,6 +21,11 @@ interface Entry {
 /** How many entries are shown; more would be read by nobody. */
 const shown = 12;
 
+/** Before anything is typed: the newest conversations, the agents and the commands, a few of each. */
+function someOfEach(entries: readonly Entry[]): Entry[] {
+  return ["Conversation", "Agent", "Command", "Go to"].flatMap((group) => entries.filter((entry) => entry.group === group).slice(0, 4));
+}
+
 function useEntries(open: boolean): Entry[] {
   const navigate = useNavigate();
   const narrow = useRailNarrow();
@@ -73,7 +78,11 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
   const [query, setQuery] = useState("");
   const [active, setActive] = useState(0);
   const entries = useEntries(open);
-  const found = useMemo(() => rank(query, entries, (entry) => `${entry.label} ${entry.hint ?? ""} ${entry.group}`).slice(0, shown), [query, entries]);
+  const found = useMemo(
+    () =>
+      (query.trim() === "" ? someOfEach(entries) : rank(query, entries, (entry) => `${entry.label} ${entry.hint ?? ""} ${entry.group}`)).slice(0, shown),
+    [query, entries],
+  );
   const at = Math.min(active, Math.max(found.length - 1, 0));
 
   useEffect(() => {

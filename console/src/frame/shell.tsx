@@ -1,8 +1,9 @@
 // The frame around every page: the rail at the left, the bar at the top, the palette, the list of keys, the messages.
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, useEffect, useState } from "react";
+import { Suspense, useEffect, useState, useSyncExternalStore } from "react";
 import { queries } from "../api/operations.ts";
+import { connection } from "../api/sse.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { KeysDialog } from "./keys-dialog.tsx";
@@ -10,7 +11,7 @@ import { useShortcuts } from "./keyboard.ts";
 import { Palette } from "./palette.tsx";
 import { setRailNarrow, setTheme, useRailNarrow, useTheme } from "./preferences.ts";
 import { signOutHere } from "./session.ts";
-import { useHints, type Connection } from "./hints.ts";
+import { useHints } from "./hints.ts";
 
 const places: readonly { to: "/" | "/agents" | "/runs" | "/settings"; label: string; icon: IconName; also?: string }[] = [
   { to: "/", label: "Chat", icon: "chat", also: "/sessions" },
@@ -116,10 +117,11 @@ function AccountMenu() {
   );
 }
 
-function ConnectionNote({ connection }: { connection: Connection }) {
+function ConnectionNote() {
+  const away = useSyncExternalStore(connection.subscribe, connection.isAway);
   return (
     <span role="status" className="connection">
-      {connection === "reconnecting" && <span className="status warn">Reconnecting…</span>}
+      {away && <span className="status warn">Reconnecting…</span>}
     </span>
   );
 }
@@ -131,7 +133,7 @@ export function Shell() {
   const narrow = useRailNarrow();
   const [palette, setPalette] = useState(false);
   const [keys, setKeys] = useState(false);
-  const connection = useHints();
+  useHints();
   useShortcuts({
     palette: () => setPalette((value) => !value),
     keys: () => setKeys(true),
@@ -150,7 +152,7 @@ export function Shell() {
           <span className="grow">Search and commands</span>
           <kbd aria-hidden="true">{isMac ? "⌘K" : "Ctrl K"}</kbd>
         </button>
-        <ConnectionNote connection={connection} />
+        <ConnectionNote />
         <button type="button" className="button quiet icon keys-button" aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick={() => setKeys(true)}>
           <span aria-hidden="true">?</span>
         </button>

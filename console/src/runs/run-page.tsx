@@ -4,9 +4,10 @@ import { Link, useParams } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
 import { cancelRun, queries, runStream } from "../api/operations.ts";
 import { EventStream } from "../api/sse.ts";
-import type { Run } from "../api/types.ts";
+import type { Model, Run } from "../api/types.ts";
 import { PlanCard } from "../chat/plan.tsx";
-import { count, duration, moment } from "../ui/format.ts";
+import { cost } from "../chat/cost.ts";
+import { count, dollars, duration, moment } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, explain, Failed, SkeletonRows } from "../ui/state.tsx";
 import { useNow } from "../ui/time.tsx";
@@ -176,7 +177,16 @@ export function inTreeOrder(runs: readonly Run[]): Run[] {
   return visit("");
 }
 
+/** The list price of the model that the run's agent has now. */
+function usePrice(run: Run): Model["price"] {
+  const agent = useQuery({ ...queries.agent(run.agentId ?? ""), enabled: run.agentId !== undefined });
+  const definition = agent.data?.agent.definition;
+  const models = useQuery(queries.models(definition?.modelProvider ?? ""));
+  return models.data?.find((model) => model.id === definition?.model)?.price;
+}
+
 function Facts({ run, now }: { run: Run; now: number }) {
+  const price = usePrice(run);
   const took = elapsed(run, now);
   const facts: [string, string][] = [
     ["Began by", originWords(run.origin)],
@@ -194,6 +204,8 @@ function Facts({ run, now }: { run: Run; now: number }) {
     );
     if (run.usage.children) facts.push(["Tokens of children", `${count(run.usage.children.total)} in ${count(run.usage.children.runs)} runs`]);
   }
+  const money = run.usage ? cost(run.usage, price) : undefined;
+  if (money !== undefined) facts.push(["Cost, by list price", dollars(money)]);
   for (const owed of run.unmetObligations ?? []) facts.push(["Still owed", [owed.kind, ...(owed.steps ?? [])].join(": ")]);
   return (
     <section className="card pad" aria-label="Facts">
