@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -386,5 +388,117 @@ func TestAnEventStreamResumesAfterItsLastEventUntilTheTokenEnds(t *testing.T) {
 		if got := l.asked[i].Header.Get("Last-Event-ID"); got != want {
 			t.Errorf("connection %d began after %q, want %q", i, got, want)
 		}
+	}
+}
+
+// FuzzEvents holds the reader of streams to its bounds: whatever arrives, an event is not larger than the limit, and a stream ends
+// with an error.
+func FuzzEvents(f *testing.F) {
+	for _, text := range []string{"event: a\ndata: 1\n\n", "data: 1\ndata: 2\r\n\r\n", ":\n\n", "data", "id: 7\nevent\n\ndata:x\n\n", strings.Repeat("x", 5000)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		const limit = 4096
+		names, data, err := client.ReadEvents(strings.NewReader(text), limit)
+		if err == nil || len(names) != len(data) {
+			t.Fatalf("%d names, %d data, %v", len(names), len(data), err)
+		}
+		for _, d := range data {
+			if len(d) > limit || strings.ContainsAny(d, "\r") && !strings.Contains(text, "\r") {
+				t.Errorf("an event of %d bytes", len(d))
+			}
+		}
+	})
+}
+
+// backend passes requests on to the server of the moment; without one it answers as a proxy with a server that restarts does.
+type backend struct {
+	mu  sync.Mutex
+	url string
+}
+
+func (b *backend) set(url string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.url = url
+}
+
+// ServeHTTP implements http.Handler.
+func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	target := b.url
+	b.mu.Unlock()
+	if target == "" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(u) }}
+	proxy.ServeHTTP(w, r)
+}
+
+// pausing is a clock whose waits a test ends.
+type pausing struct {
+	*stepClock
+	waits, goOn chan struct{}
+}
+
+// After implements client.Clock.
+func (c *pausing) After(time.Duration) <-chan time.Time {
+	c.waits <- struct{}{}
+	fired := make(chan time.Time, 1)
+	go func() {
+		<-c.goOn
+		fired <- c.Now()
+	}()
+	return fired
+}
+
+func TestAMessageOutlivesARestartOfTheServerAndIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	cfg := loam.Config{DataDir: t.TempDir(), DrainTimeout: 1}
+	first := servertest.Start(t, cfg)
+	m := servertest.Scripted(t,
+		scripted.Turn{Steps: []scripted.Step{{Text: "Half an ans"}, {Gate: "never"}}},
+		scripted.Turn{Steps: []scripted.Step{{Text: "A whole answer."}}},
+	)
+	session := first.Session(first.Agent(m))
+	behind := &backend{url: first.URL}
+	front := httptest.NewServer(behind)
+	defer front.Close()
+	clock := &pausing{newStepClock(), make(chan struct{}), make(chan struct{})}
+	c, err := client.NewWithToken(front.URL, first.Token(), client.WithClock(clock), client.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		wire.MessageSessionResponse
+		err error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		out, err := client.Call[wire.MessageSessionResponse](t.Context(), c, "MessageSession", map[string]any{
+			"sessionId": session, "content": []any{map[string]any{"type": "text", "text": "question"}},
+		})
+		answered <- answer{out, err}
+	}()
+	<-m.Reached("never")
+	first.Stop()
+	<-clock.waits // the server said that it is stopping
+	behind.set("")
+	clock.goOn <- struct{}{}
+	<-clock.waits // nobody was there
+	second := servertest.Start(t, cfg)
+	behind.set(second.URL)
+	clock.goOn <- struct{}{}
+	got := <-answered
+	events := second.Events(session)
+	if got.err != nil || len(events) != 2 || events[1].Content != "A whole answer." || got.AssistantEventID == "" {
+		t.Errorf("answered %+v, %v; the log is %+v", got.MessageSessionResponse, got.err, events)
 	}
 }

@@ -125,7 +125,7 @@ func (r *report) disk() {
 	}
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		r.warn(check, "The free space cannot be told: "+err.Error()+".", "")
+		r.warn(check, "The free space cannot be told: "+err.Error()+".", "Look with df, and correct the mode of the folders above "+dir+".")
 		return
 	}
 	free := s.Bavail * uint64(s.Bsize)

@@ -139,7 +139,7 @@ func (r *report) database(ctx context.Context) {
 	}
 	names, err := data.Providers(ctx)
 	if err != nil {
-		r.fail("providers", sentence(err.Error()), "")
+		r.fail("providers", sentence(err.Error()), "Restore a backup (loam restore) if the database is damaged; else run doctor again.")
 		return
 	}
 	for _, name := range names {
@@ -183,7 +183,7 @@ func (r *report) vault(ctx context.Context, data *server.Inspection) bool {
 	case errors.Is(err, vault.ErrNoKey):
 		r.fail(check, sentence(err.Error()), "Bring the key back from a backup.")
 	default:
-		r.fail(check, sentence(err.Error()), "")
+		r.fail(check, sentence(err.Error()), "Correct the mode of the key's file, or the program behind --vault-key-command; `loam keys vault` shows what a key looks like.")
 	}
 	return false
 }
