@@ -85,6 +85,9 @@ func TestASlowSubscriberKeepsTextAndDurableFrames(t *testing.T) {
 	if last := got[len(got)-1]; !last.Frame.Patch.Done {
 		t.Error("the done patch was merged away")
 	}
+	if stats := b.Stats(); stats.Merged != int64(5001-len(got)) || stats.Lost != 0 {
+		t.Errorf("counted %+v, and %d of 5001 messages waited", stats, len(got))
+	}
 }
 
 func TestMergingChangesNoMessageOfOthers(t *testing.T) {
@@ -153,6 +156,9 @@ func TestAHopelessSubscriberIsToldThatItIsTooSlow(t *testing.T) {
 	}
 	if _, err := s.Next(t.Context()); !errors.Is(err, bus.ErrTooSlow) {
 		t.Errorf("Next() over the limit = %v, want ErrTooSlow", err)
+	}
+	if stats := b.Stats(); stats.Lost != 1 || stats.Merged != 0 {
+		t.Errorf("counted %+v", stats)
 	}
 }
 

@@ -170,8 +170,11 @@ func TestAStoppingServerSaysFirstThatItIsNotReady(t *testing.T) {
 	if c := health.Checks[0]; c.Name != "draining" || c.OK || c.Reason != "the server is stopping" {
 		t.Errorf("readyz says %+v", health)
 	}
-	if _, text := get(t, h.Admin+"/metrics", ""); !strings.Contains(text, "loam_draining 1") {
-		t.Error("metrics do not say that the server drains")
+	_, text := get(t, h.Admin+"/metrics", "")
+	for _, line := range []string{"loam_draining 1", "loam_runs_executing 1", `loam_runs{lane="interactive",status="(claimed|running)"} 1`} {
+		if !regexp.MustCompile("(?m)^" + line + "$").MatchString(text) {
+			t.Errorf("metrics do not say %s", line)
+		}
 	}
 	m.Open("long")
 	if err := <-answered; err != nil {

@@ -193,6 +193,10 @@ func TestASealIsBoundToItsAccountAndName(t *testing.T) {
 				t.Errorf("%s: got %v, want ErrWrongKey", what, err)
 			}
 		}
+		// Get reads the key again and tries once more.
+		if got, want := b.Failures(), int64(2*len(moves)); got != want {
+			t.Errorf("%d failures are counted, want %d", got, want)
+		}
 		exec(t, s, `UPDATE secrets SET account_id = 'z6MkAccount', name = 'mine'`)
 		requireValue(t, b.Vault, "mine", "value")
 	})
