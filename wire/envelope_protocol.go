@@ -18,6 +18,8 @@ const (
 	ProtocolHeader = "X-Agents-Protocol"
 	// SubscribeAction is the one action that travels over the WebSocket.
 	SubscribeAction = "Subscribe"
+	// UnsubscribeAction ends a subscription on a socket of stream 2. It is sent bare, without an envelope: it grants nothing.
+	UnsubscribeAction = "Unsubscribe"
 )
 
 // The addresses below a server's base URL. The first two also exist without or with the /agents prefix, respectively.

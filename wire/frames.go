@@ -31,6 +31,9 @@ type Frame struct {
 	Message string `json:"message,omitempty"`
 	// Code names an error that clients act on, only protocol_too_old today.
 	Code string `json:"code,omitempty"`
+	// At and Seqs stand in a heartbeat: the server's time in epoch milliseconds, and the last seq that was sent for each session key.
+	At   int64            `json:"at,omitempty"`
+	Seqs map[string]int64 `json:"seqs,omitempty"`
 }
 
 // AppendJSON appends the frame's text form to b. It is what encoding/json makes of the frame; a durable event, of which a client
@@ -58,7 +61,8 @@ func (f *Frame) AppendJSON(b []byte) ([]byte, error) {
 // onlyEvent tells whether a frame has a key and an event and nothing else.
 func (f *Frame) onlyEvent() bool {
 	return f.Kind == FrameAppend && f.Event != nil && f.ConnectedAt == 0 && f.AccountID == "" && f.RunID == "" && f.Seq == 0 &&
-		f.Entry == nil && f.CreatedAt == 0 && f.PartialID == "" && f.Patch == nil && f.Value == nil && f.Message == "" && f.Code == ""
+		f.Entry == nil && f.CreatedAt == 0 && f.PartialID == "" && f.Patch == nil && f.Value == nil && f.Message == "" && f.Code == "" &&
+		f.At == 0 && f.Seqs == nil
 }
 
 // plain tells whether a text stands in JSON as it is.
@@ -79,6 +83,18 @@ const (
 	FrameAppendPartial = "appendPartial"
 	FrameChange        = "change"
 	FrameError         = "error"
+	// Stream 2 only. A heartbeat comes every 15 seconds; caught_up ends the replay of a subscription and carries the last seq;
+	// unsubscribed is the last frame of a key.
+	FrameHeartbeat    = "heartbeat"
+	FrameCaughtUp     = "caught_up"
+	FrameUnsubscribed = "unsubscribed"
+)
+
+// The WebSocket subprotocols of stream 2 (design §7): frames as JSON text, or as canonical DAG-CBOR in binary messages. Without one
+// of them a socket speaks the first stream, which has no heartbeat, caught_up or unsubscribe.
+const (
+	StreamJSON = "loam.stream2+json"
+	StreamCBOR = "loam.stream2+cbor"
 )
 
 // PartialPatch is a piece of an answer in progress. Nothing of it is durable.

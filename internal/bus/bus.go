@@ -4,7 +4,7 @@
 // worth keeping (a partial). Publish never blocks and never fails; a subscriber that falls behind has its partials merged,
 // loses no durable frame, and is told with ErrTooSlow when its mailbox is full, so that it can resume from its cursor.
 //
-// bus is tier 1 and imports wire only. sessionlog, runs and notify publish; transports subscribe.
+// bus is tier 1 and imports wire and dagcbor only. sessionlog, runs and notify publish; transports subscribe.
 package bus
 
 import (
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/loam-agents/loam/dagcbor"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -24,6 +25,9 @@ type Message struct {
 
 	once    sync.Once
 	encoded []byte
+
+	onceCBOR sync.Once
+	cbor     []byte
 }
 
 // New makes a message. A frame without a key gets the topic as its key; a subscriber of an agent also receives frames of the
@@ -45,6 +49,18 @@ func (m *Message) JSON() []byte {
 		m.encoded = b
 	})
 	return m.encoded
+}
+
+// CBOR is the frame in canonical DAG-CBOR, encoded once.
+func (m *Message) CBOR() []byte {
+	m.onceCBOR.Do(func() {
+		b, err := dagcbor.Marshal(&m.Frame)
+		if err != nil {
+			b, _ = dagcbor.Marshal(map[string]any{"_": wire.FrameError, "message": "frame could not be encoded"}) // texts always encode
+		}
+		m.cbor = b
+	})
+	return m.cbor
 }
 
 // Partial tells whether the message may be merged with another or lost.

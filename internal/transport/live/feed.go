@@ -31,11 +31,13 @@ type Feed struct {
 	sink Sink
 	// sent is the last seq of each session topic that was sent.
 	sent map[string]int64
+	// left are topics that were left: what of them still waits is not sent.
+	left map[string]bool
 }
 
 // NewFeed returns a feed without topics. The caller closes it.
 func NewFeed(ops *operation.Service, b bus.Bus, sink Sink) *Feed {
-	return &Feed{ops: ops, sub: b.Subscribe(), sink: sink, sent: map[string]int64{}}
+	return &Feed{ops: ops, sub: b.Subscribe(), sink: sink, sent: map[string]int64{}, left: map[string]bool{}}
 }
 
 // Close leaves every topic.
@@ -48,6 +50,7 @@ func (f *Feed) Ready() <-chan struct{} { return f.sub.Ready() }
 // by Flush, and Flush fails with ErrRevoked once the caller's credential is revoked.
 func (f *Feed) Join(ctx context.Context, s operation.Subscription) ([]wire.Frame, error) {
 	f.sub.Join(s.Topic)
+	delete(f.left, s.Topic)
 	if s.Caller.Credential != "" {
 		f.sub.Join(notify.KeyCredential + s.Caller.Credential)
 	}
@@ -56,6 +59,13 @@ func (f *Feed) Join(ctx context.Context, s operation.Subscription) ([]wire.Frame
 		f.sub.Leave(s.Topic)
 	}
 	return snapshot, err
+}
+
+// Leave ends a topic: nothing of it is sent any more.
+func (f *Feed) Leave(topic string) {
+	f.sub.Leave(topic)
+	f.left[topic] = true
+	delete(f.sent, topic)
 }
 
 // ErrRevoked says that the credential which opened a stream was revoked.
@@ -91,6 +101,7 @@ func (f *Feed) Flush(ctx context.Context) error {
 		switch ev := m.Frame.Event; {
 		case strings.HasPrefix(m.Topic, notify.KeyCredential):
 			return ErrRevoked
+		case f.left[m.Topic]:
 		case ev == nil:
 			if m.Partial() && f.overtaken(m.Topic, batch[i+1:]) {
 				continue

@@ -108,12 +108,12 @@ type socket struct {
 	t testing.TB
 }
 
-// dial connects and takes the connected frame.
-func dial(t testing.TB, h *servertest.Harness) *socket {
+// dial connects and takes the connected frame. The socket speaks one of the subprotocols, or none.
+func dial(t testing.TB, h *servertest.Harness, subprotocols ...string) *socket {
 	t.Helper()
 	transport := &http.Transport{}
 	conn, resp, err := websocket.Dial(t.Context(), strings.Replace(h.URL, "http", "ws", 1)+wire.SocketPath,
-		&websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+		&websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}, Subprotocols: subprotocols})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,13 +126,13 @@ func dial(t testing.TB, h *servertest.Harness) *socket {
 		transport.CloseIdleConnections()
 	})
 	s := &socket{conn, t}
-	if f := s.next(); f["_"] != "connected" || f["connectedAt"].(float64) <= 0 || len(f) != 2 {
+	if f := s.next(); f["_"] != "connected" || f["connectedAt"] == nil || len(f) != 2 {
 		t.Fatalf("the first frame is %v", f)
 	}
 	return s
 }
 
-// next reads one frame, which must be JSON text.
+// next reads one frame, which must be JSON text, or CBOR when that was chosen.
 func (s *socket) next() map[string]any {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
@@ -142,7 +142,11 @@ func (s *socket) next() map[string]any {
 		s.t.Fatalf("read frame: %v", err)
 	}
 	var f map[string]any
-	if err := json.Unmarshal(data, &f); err != nil || kind != websocket.MessageText {
+	decode, want := json.Unmarshal, websocket.MessageText
+	if s.Subprotocol() == wire.StreamCBOR {
+		decode, want = dagcbor.Unmarshal, websocket.MessageBinary
+	}
+	if err := decode(data, &f); err != nil || kind != want {
 		s.t.Fatalf("frame %v: %v: %q", kind, err, data)
 	}
 	return f

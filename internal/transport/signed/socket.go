@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/loam-agents/loam/dagcbor"
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
@@ -31,6 +32,8 @@ const (
 	maxJobs = 64
 	// CloseTooSlow is the close code for a consumer that cannot keep up: it reconnects and resumes from its last seq.
 	CloseTooSlow = websocket.StatusCode(4008)
+	// Heartbeat is how often a socket of stream 2 hears that it is alive.
+	Heartbeat = 15 * time.Second
 )
 
 // Stats returns how many sockets are open, and how many frames were sent on all sockets so far.
@@ -51,9 +54,13 @@ type socket struct {
 	// jobs are what the reader asks the writer to send: answers to subscriptions, and errors.
 	jobs chan job
 
-	// alias is what the client calls a topic, where that is not the topic's name: the account of a linked key. It belongs to the
-	// writer.
-	alias map[string]string
+	// alias is what the client calls a topic, where that is not the topic's name: the account of a linked key. topics are those of
+	// the keys. They belong to the writer.
+	alias  map[string]string
+	topics map[string]string
+
+	// second says that the client chose stream 2, and binary that its frames are CBOR.
+	second, binary bool
 
 	// account and keys belong to the reader.
 	account string
@@ -71,7 +78,9 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The signature is the authentication, and nothing ambient is used: any origin may connect.
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, Subprotocols: []string{wire.StreamCBOR, wire.StreamJSON},
+	})
 	if err != nil {
 		s.opts.Logger.Debug("upgrade socket", "error", err)
 		return
@@ -81,7 +90,8 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	c := &socket{
 		server: s, conn: conn, stop: make(chan struct{}), jobs: make(chan job, maxJobs),
-		keys: map[string]bool{}, alias: map[string]string{}, code: websocket.StatusNormalClosure,
+		keys: map[string]bool{}, alias: map[string]string{}, topics: map[string]string{}, code: websocket.StatusNormalClosure,
+		second: conn.Subprotocol() != "", binary: conn.Subprotocol() == wire.StreamCBOR,
 	}
 	c.late = time.AfterFunc(writeTimeout, func() { _ = conn.CloseNow() })
 	c.late.Stop()
@@ -152,6 +162,9 @@ func (c *socket) read(ctx context.Context) {
 		if err != nil {
 			return
 		}
+		if c.second && c.unsubscribe(kind, data) {
+			continue
+		}
 		if kind == websocket.MessageText {
 			data, err = wire.DecodeTextFrame(data)
 		}
@@ -196,6 +209,10 @@ func (c *socket) enqueue(j job) {
 // job, so whatever is published afterwards is sent after the replay.
 func (c *socket) write(ctx context.Context) {
 	err := c.Frame(ctx, &wire.Frame{Kind: wire.FrameConnected, ConnectedAt: clock.Millis(c.server.opts.Clock)})
+	var beat <-chan time.Time
+	if c.second {
+		beat = c.server.opts.Clock.After(Heartbeat)
+	}
 	for err == nil {
 		select {
 		case <-c.stop:
@@ -207,6 +224,9 @@ func (c *socket) write(ctx context.Context) {
 			err = j(ctx)
 		case <-c.feed.Ready():
 			err = c.feed.Flush(ctx)
+		case <-beat:
+			beat = c.server.opts.Clock.After(Heartbeat)
+			err = c.heartbeat(ctx)
 		case <-c.stop:
 			return
 		}
@@ -229,11 +249,21 @@ func (c *socket) Message(ctx context.Context, m *bus.Message) error {
 		frame.Key = name
 		return c.Frame(ctx, &frame)
 	}
+	if c.binary {
+		return c.send(m.CBOR())
+	}
 	return c.send(m.JSON())
 }
 
 // Frame implements live.Sink.
 func (c *socket) Frame(ctx context.Context, f *wire.Frame) error {
+	if c.binary {
+		b, err := dagcbor.Marshal(f)
+		if err != nil {
+			return err
+		}
+		return c.send(b)
+	}
 	b, err := f.AppendJSON(c.text[:0])
 	if err != nil {
 		return err
@@ -252,5 +282,9 @@ func (c *socket) send(b []byte) error {
 	c.server.frames.Add(1)
 	c.late.Reset(writeTimeout)
 	defer c.late.Stop()
-	return c.conn.Write(context.Background(), websocket.MessageText, b)
+	kind := websocket.MessageText
+	if c.binary {
+		kind = websocket.MessageBinary
+	}
+	return c.conn.Write(context.Background(), kind, b)
 }

@@ -59,6 +59,7 @@ func (c *socket) begin(ctx context.Context, account string, s operation.Subscrip
 		return c.fail(ctx, err)
 	}
 	c.server.opts.Logger.DebugContext(ctx, "[agents/ws] subscribed", "key", s.Key)
+	c.topics[s.Key] = s.Topic
 	if s.Key != s.Topic && strings.HasPrefix(s.Key, wire.KeyAccount) {
 		c.alias[s.Topic] = s.Key
 	}
@@ -68,7 +69,10 @@ func (c *socket) begin(ctx context.Context, account string, s operation.Subscrip
 			return err
 		}
 	}
-	return c.feed.Replay(ctx, s.Key, after)
+	if err := c.feed.Replay(ctx, s.Key, after); err != nil || !c.second {
+		return err
+	}
+	return c.Frame(ctx, &wire.Frame{Kind: wire.FrameCaughtUp, Key: s.Key, Seq: c.feed.Sent(s.Topic)})
 }
 
 // subscription reads the fields of a Subscribe action.

@@ -1,0 +1,213 @@
+package signed_test
+
+import (
+	"encoding/json"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/model/scripted"
+	"github.com/loam-agents/loam/internal/server"
+	"github.com/loam-agents/loam/internal/server/servertest"
+	"github.com/loam-agents/loam/internal/transport/signed"
+	"github.com/loam-agents/loam/wire"
+)
+
+// plain is a frame in its JSON form, whatever it was sent in.
+func plain(t *testing.T, f map[string]any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// second runs a test on sockets of stream 2 in both encodings.
+func second(t *testing.T, fn func(t *testing.T, stream string)) {
+	t.Parallel()
+	for _, stream := range []string{wire.StreamJSON, wire.StreamCBOR} {
+		t.Run(stream, func(t *testing.T) {
+			t.Parallel()
+			fn(t, stream)
+		})
+	}
+}
+
+func TestStream2SaysWhenAReplayHasCaughtUp(t *testing.T) {
+	second(t, func(t *testing.T, stream string) {
+		h := servertest.Start(t, server.Config{})
+		session := h.Session(h.Agent(servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "An "}, {Text: "answer."}}})))
+		if _, err := h.Send(session, "one"); err != nil {
+			t.Fatal(err)
+		}
+		s := dial(t, h, stream)
+		s.subscribe(h.Key, "sessions/"+session, nil)
+		replay := s.until(func(f map[string]any) bool { return f["_"] == "caught_up" })
+		if n := len(replay); n != 4 || seqOf(plain(t, replay[1])) != 1 || seqOf(plain(t, replay[2])) != 2 {
+			t.Fatalf("the replay is %v", replay)
+		}
+		if f := plain(t, replay[3]); f["key"] != "sessions/"+session || f["seq"] != 2.0 || len(f) != 3 {
+			t.Errorf("its end is %v", f)
+		}
+		s.subscribe(h.Key, "account/"+h.Key.ID().String(), nil)
+		if f := s.next(); f["_"] != "caught_up" || f["seq"] != nil {
+			t.Errorf("a key without events says %v", f)
+		}
+		if _, err := h.Send(session, "two"); err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		live := s.until(func(f map[string]any) bool { return f["event"] != nil && seqOf(plain(t, f)) == 4 })
+		for _, f := range live {
+			if patch, ok := f["patch"].(map[string]any); ok {
+				delta, _ := patch["textDelta"].(string)
+				text += delta
+			}
+		}
+		event := plain(t, live[len(live)-1])["event"].(map[string]any)["event"].(map[string]any)
+		if text != "An answer." || event["content"] != "An answer." {
+			t.Errorf("the partials said %q, the event is %v", text, event)
+		}
+	})
+}
+
+func TestStream2EndsASubscriptionAndOnlyThat(t *testing.T) {
+	second(t, func(t *testing.T, stream string) {
+		h := servertest.Start(t, server.Config{})
+		agent := h.Agent(servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "x"}}}))
+		left, kept := h.Session(agent), h.Session(agent)
+		s := dial(t, h, stream)
+		for _, session := range []string{left, kept} {
+			s.subscribe(h.Key, "sessions/"+session, nil)
+			s.until(func(f map[string]any) bool { return f["_"] == "caught_up" })
+		}
+		text, err := json.Marshal(map[string]any{"_": "Unsubscribe", "key": "sessions/" + left})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(t.Context(), websocket.MessageText, text); err != nil {
+			t.Fatal(err)
+		}
+		if f := s.next(); f["_"] != "unsubscribed" || f["key"] != "sessions/"+left || len(f) != 2 {
+			t.Fatalf("the answer is %v", f)
+		}
+		for _, session := range []string{left, kept} {
+			if _, err := h.Send(session, "one"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, f := range s.until(func(f map[string]any) bool { return f["event"] != nil && seqOf(plain(t, f)) == 2 }) {
+			if f["key"] != "sessions/"+kept {
+				t.Errorf("after the end comes %v", f)
+			}
+		}
+		// In binary, for a key that is none, and then again from the cursor.
+		body, err := dagcbor.Marshal(map[string]any{"_": "Unsubscribe", "key": "nothing"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.send(body)
+		s.until(func(f map[string]any) bool { return f["_"] == "unsubscribed" && f["key"] == "nothing" })
+		s.subscribe(h.Key, "sessions/"+left, 1)
+		again := s.until(func(f map[string]any) bool { return f["_"] == "caught_up" })
+		if len(again) != 3 || seqOf(plain(t, again[1])) != 2 {
+			t.Errorf("a new subscription gets %v", again)
+		}
+	})
+}
+
+func TestKeysThatWereLeftMakeRoom(t *testing.T) {
+	t.Parallel()
+	h := servertest.Start(t, server.Config{})
+	agent := h.Agent(servertest.Scripted(t))
+	s := dial(t, h, wire.StreamJSON)
+	first := ""
+	for range signed.MaxSubscriptions {
+		key := "sessions/" + h.Session(agent)
+		if first == "" {
+			first = key
+		}
+		s.subscribe(h.Key, key, nil)
+		s.until(func(f map[string]any) bool { return f["_"] == "caught_up" })
+	}
+	another := "sessions/" + h.Session(agent)
+	s.send(sign(t, h.Key, map[string]any{"_": "Subscribe", "key": "agents/" + agent}))
+	if f := s.next(); f["_"] != "error" {
+		t.Fatalf("over the limit: %v", f)
+	}
+	body, err := dagcbor.Marshal(map[string]any{"_": "Unsubscribe", "key": first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.send(body)
+	if f := s.next(); f["_"] != "unsubscribed" {
+		t.Fatalf("a key is left with %v", f)
+	}
+	s.subscribe(h.Key, another, nil)
+}
+
+func TestStream2BeatsWithTheSeqsThatWereSent(t *testing.T) {
+	second(t, func(t *testing.T, stream string) {
+		time := clock.NewFake(time.Now())
+		h := servertest.Start(t, server.Config{Clock: time})
+		session := h.Session(h.Agent(servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "x"}}})))
+		s := dial(t, h, stream)
+		s.subscribe(h.Key, "sessions/"+session, nil)
+		s.until(func(f map[string]any) bool { return f["_"] == "caught_up" })
+		if _, err := h.Send(session, "one"); err != nil {
+			t.Fatal(err)
+		}
+		s.until(func(f map[string]any) bool { return f["event"] != nil && seqOf(plain(t, f)) == 2 })
+		beat := make(chan map[string]any, 1)
+		go func() {
+			frames := s.until(func(f map[string]any) bool { return f["_"] == "heartbeat" })
+			beat <- frames[len(frames)-1]
+		}()
+		for {
+			select {
+			case f := <-beat:
+				f = plain(t, f)
+				seqs, _ := f["seqs"].(map[string]any)
+				if seqs["sessions/"+session] != 2.0 || len(seqs) != 1 || f["at"] == nil {
+					t.Errorf("the heartbeat is %v", f)
+				}
+				return
+			default:
+				time.Advance(signed.Heartbeat)
+				runtime.Gosched()
+			}
+		}
+	})
+}
+
+func TestASocketOfTheFirstStreamKnowsNothingOfTheSecond(t *testing.T) {
+	t.Parallel()
+	h := servertest.Start(t, server.Config{})
+	session := h.Session(h.Agent(servertest.Scripted(t)))
+	s := dial(t, h, "another.protocol")
+	if s.Subprotocol() != "" {
+		t.Errorf("the server chose %q", s.Subprotocol())
+	}
+	body, err := dagcbor.Marshal(map[string]any{"_": "Unsubscribe", "key": "sessions/" + session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.send(body)
+	if f := s.next(); f["_"] != "error" {
+		t.Errorf("a bare Unsubscribe is answered with %v", f)
+	}
+	s.subscribe(h.Key, "sessions/"+session, nil)
+	if f := s.next(); f["_"] != "change" {
+		t.Errorf("after the subscription comes %v", f)
+	}
+	s.subscribe(h.Key, "account/"+h.Key.ID().String(), nil)
+}
