@@ -67,7 +67,7 @@ console/dist/index.html: .cache/console-packages $(CONSOLE)
 	@cd console && npm run --silent build -- --logLevel warn
 
 test: ## everything CI runs: lint, vulnerabilities, all tests with the race detector on both databases
-	@.ci/need go gcc postgresql node chromium
+	@.ci/need go gcc postgresql curl node chromium
 	@$(MAKE) --no-print-directory lint vulncheck tools
 	@echo "test: all packages with the race detector"
 	@$(TOOLS)/pgserver -- env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
@@ -89,7 +89,7 @@ test-console: build .cache/console-checked ## the page: types, unit tests, and t
 	@touch $@
 
 check: ## the everyday loop: vet, staticcheck and the quick tests, without the race detector and cached
-	@.ci/need go postgresql node
+	@.ci/need go postgresql curl node
 	@$(MAKE) --no-print-directory format-check vet staticcheck tools .cache/console-checked
 	@$(TOOLS)/gotest -short -timeout=5m $(PKG)
 

@@ -45,12 +45,17 @@ type SecretsResponse struct {
 // FindRunsRequest lists runs of the account that fit every filter: those of a tree oldest first, others newest first. Cursor is
 // the nextCursor of the page before.
 type FindRunsRequest struct {
+	// RootRunID selects the tree of a run.
 	RootRunID *string `json:"rootRunId,omitempty"`
+	// SessionID selects the turns of a session.
 	SessionID *string `json:"sessionId,omitempty"`
 	AgentID   *string `json:"agentId,omitempty"`
-	Status    *string `json:"status,omitempty"`
-	Limit     *int64  `json:"limit,omitempty"`
-	Cursor    *string `json:"cursor,omitempty"`
+	// Status is queued, claimed, running, succeeded, failed or canceled.
+	Status *string `json:"status,omitempty"`
+	// Limit is at most 200; 50 when not given.
+	Limit *int64 `json:"limit,omitempty"`
+	// Cursor is the nextCursor of the page before.
+	Cursor *string `json:"cursor,omitempty"`
 }
 
 // FindRunsResponse is a page of runs.

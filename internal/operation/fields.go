@@ -68,8 +68,9 @@ func shapeSecret(fields map[string]any) error {
 
 // MemoryListFields asks for an agent's files, or those in a folder.
 type MemoryListFields struct {
-	AgentID string  `json:"agentId"`
-	Path    *string `json:"path,omitempty"`
+	AgentID string `json:"agentId"`
+	// Path of a file or folder.
+	Path *string `json:"path,omitempty"`
 }
 
 func presentMemory(_ context.Context, c *Call, r Result) (Result, error) {
@@ -88,8 +89,10 @@ func presentMemory(_ context.Context, c *Call, r Result) (Result, error) {
 type MemoryFields struct {
 	AgentID string `json:"agentId"`
 	Path    string `json:"path"`
+	// Content is text.
 	Content string `json:"content,omitempty"`
-	Data    []byte `json:"data,omitempty"`
+	// Data are bytes.
+	Data []byte `json:"data,omitempty"`
 }
 
 func shapeMemory(fields map[string]any) error {
@@ -125,11 +128,15 @@ func presentFile(_ context.Context, _ *Call, r Result) (Result, error) {
 
 // SessionsFields asks for a page of sessions.
 type SessionsFields struct {
-	AgentID         *string `json:"agentId,omitempty"`
+	AgentID *string `json:"agentId,omitempty"`
+	// ParentSessionID selects the sessions that another one has started.
 	ParentSessionID *string `json:"parentSessionId,omitempty"`
-	IncludeChildren *bool   `json:"includeChildren,omitempty"`
-	Limit           *int64  `json:"limit,omitempty"`
-	Cursor          *string `json:"cursor,omitempty"`
+	// IncludeChildren of false leaves out sessions that another one has started.
+	IncludeChildren *bool `json:"includeChildren,omitempty"`
+	// Limit is at most 200; 50 when not given.
+	Limit *int64 `json:"limit,omitempty"`
+	// Cursor is the nextCursor of the page before.
+	Cursor *string `json:"cursor,omitempty"`
 }
 
 // SessionsPage is a page of sessions and the agents they belong to.

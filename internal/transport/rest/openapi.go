@@ -28,7 +28,7 @@ const introduction = "Loam's REST API. Times are milliseconds since 1970. Unknow
 
 // document encodes the OpenAPI document of the endpoints.
 func document(endpoints []endpoint) []byte {
-	b := &builder{registry: huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)}
+	b := &builder{texts: descriptions(), registry: huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)}
 	b.registry.RegisterTypeAlias(reflect.TypeFor[wire.Payload](), reflect.TypeFor[map[string]any]())
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -59,6 +59,7 @@ func document(endpoints []endpoint) []byte {
 	for _, schema := range b.registry.Map() {
 		settle(schema)
 	}
+	b.describeSchemas()
 	body, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		// The document is made of the program's own types: a test builds it.
@@ -68,6 +69,7 @@ func document(endpoints []endpoint) []byte {
 }
 
 type builder struct {
+	texts    map[string]string
 	registry huma.Registry
 	problem  *huma.Schema
 }
@@ -195,7 +197,7 @@ func (b *builder) parameters(e *endpoint) []*huma.Param {
 		for _, f := range own(e) {
 			schema := b.registry.Schema(f.Type, true, f.Name)
 			schema.Nullable = false
-			out = append(out, &huma.Param{Name: jsonName(f), In: "query", Required: required(f), Schema: schema})
+			out = append(out, &huma.Param{Name: jsonName(f), In: "query", Required: required(f), Description: b.field(e.Request, f), Schema: schema})
 		}
 	}
 	text := &huma.Schema{Type: huma.TypeString}
@@ -229,7 +231,9 @@ func (b *builder) body(e *endpoint) *huma.RequestBody {
 	}
 	schema := &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{}, AdditionalProperties: false}
 	for _, f := range fields {
-		schema.Properties[jsonName(f)] = b.property(f)
+		property := b.property(f)
+		describe(property, b.field(e.Request, f))
+		schema.Properties[jsonName(f)] = property
 		if required(f) {
 			schema.Required = append(schema.Required, jsonName(f))
 		}
