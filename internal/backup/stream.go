@@ -89,7 +89,7 @@ func newDecoder(r io.Reader, identities []age.Identity) (*decoder, error) {
 		return nil, damaged(err)
 	}
 	d := &decoder{in: bufio.NewReaderSize(zip, 64<<10), sum: sha256.New()}
-	if d.dec, err = (cbor.DecOptions{IntDec: cbor.IntDecConvertSigned, MaxArrayElements: 1 << 20}).DecMode(); err != nil {
+	if d.dec, err = (cbor.DecOptions{IntDec: cbor.IntDecConvertSignedOrFail, MaxArrayElements: 1 << 20}).DecMode(); err != nil {
 		return nil, err
 	}
 	magic := make([]byte, len(Magic))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -264,7 +265,7 @@ func (c *providersModels) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	models, err := listModels(ctx, cl, c.Name)
+	models, err := modelsOf(ctx, cl, c.Name)
 	if err != nil {
 		return err
 	}
@@ -278,6 +279,28 @@ func (c *providersModels) Run(ctx context.Context, a *app) error {
 	return a.table("The provider lists no models.", []string{"MODEL", "NAME"}, rows)
 }
 
+// modelsOf is listModels of a provider whose name a person typed.
+func modelsOf(ctx context.Context, cl *client.Client, name string) ([]wire.ModelRef, error) {
+	models, err := listModels(ctx, cl, name)
+	return models, namedProvider(ctx, cl, name, err)
+}
+
+// namedProvider adds to an error which provider was probably meant, when there is none of the name.
+func namedProvider(ctx context.Context, cl *client.Client, name string, err error) error {
+	if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusNotFound {
+		return err
+	}
+	reply, listErr := client.Call[wire.ListModelProvidersResponse](ctx, cl, "ListModelProviders", nil)
+	if listErr != nil {
+		return err
+	}
+	var names []string
+	for _, p := range reply.Providers {
+		names = append(names, p.Name)
+	}
+	return fmt.Errorf("there is no provider %q%s; `loam providers` lists them", name, didYouMean(name, names))
+}
+
 type providersTest struct {
 	connection
 	Name string `arg:"" help:"Name of the provider."`
@@ -289,7 +312,7 @@ func (c *providersTest) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	models, err := listModels(ctx, cl, c.Name)
+	models, err := modelsOf(ctx, cl, c.Name)
 	if err != nil {
 		return err
 	}
@@ -327,7 +350,7 @@ func (c *providersDelete) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if _, err := client.Call[wire.NameResponse](ctx, cl, "DeleteModelProvider", wire.NameRequest{Name: c.Name}); err != nil {
-		return err
+		return namedProvider(ctx, cl, c.Name, err)
 	}
 	text := "deleted " + c.Name
 	if len(users) > 0 {

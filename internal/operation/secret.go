@@ -53,7 +53,7 @@ func deleteSecret(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
-		return wire.NameResponse{Name: req.Name}, c.opts.Vault.Delete(tx, c.Caller.Account, req.Name)
+		return wire.NameResponse(req), c.opts.Vault.Delete(tx, c.Caller.Account, req.Name)
 	})
 }
 
