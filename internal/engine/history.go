@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/wire"
 )
@@ -21,6 +22,8 @@ const (
 // what was appended since is read after it.
 type history struct {
 	session string
+	// version is the agent's that worked last, which never changes either.
+	version agent.Version
 	// upTo is the seq up to which every event was read; entries behind it were appended by the turn that holds the history, which
 	// need not know what others appended in between.
 	upTo    int64

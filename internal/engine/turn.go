@@ -182,12 +182,13 @@ func (t *turn) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		version, err := agent.VersionOf(tx, t.run.Agent, t.run.AgentVersion)
-		if err != nil {
-			return err
+		if v := &t.log.version; v.AgentID != t.run.Agent || v.Number != t.run.AgentVersion {
+			if t.log.version, err = agent.VersionOf(tx, t.run.Agent, t.run.AgentVersion); err != nil {
+				return err
+			}
 		}
 		t.session = session
-		t.scope = space.Scope{Account: session.Account, Agent: t.run.Agent, Session: session.ID, Run: t.run.ID, Definition: version.Definition}
+		t.scope = space.Scope{Account: session.Account, Agent: t.run.Agent, Session: session.ID, Run: t.run.ID, Definition: t.log.version.Definition}
 		st, err := readState(tx, t.engine.opts.Clock.Now(), session)
 		if err != nil {
 			return err
