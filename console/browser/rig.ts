@@ -1,16 +1,22 @@
 // What the tests stand on: the real server on a free port with an empty folder, a scripted model behind it, and Chromium.
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 
 const root = join(import.meta.dirname, "..", "..");
 const loam = join(root, "bin", "loam");
 
-/** Chromium of the system, where distributions put it. */
-const executable = process.env.LOAM_CHROMIUM ?? "/usr/bin/chromium";
+/** The system's Chromium, by the names that .ci/need knows. */
+const executable =
+  process.env.LOAM_CHROMIUM ??
+  (process.env.PATH ?? "")
+    .split(delimiter)
+    .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name)))
+    .find(existsSync) ??
+  "chromium";
 
 /** Runs a program until stop, and resolves with the first line that `ready` recognises. */
 async function launch<T>(program: string, args: string[], ready: (line: string) => T | undefined, env = process.env) {

@@ -55,7 +55,7 @@ export function AgentPage() {
       </div>
       <nav className="tabs" aria-label="Agent">
         {tabs.map((tab) => (
-          <Link key={tab.to} to={tab.to} params={{ agentId }} activeOptions={{ exact: true }} activeProps={{ "aria-current": "page" }}>
+          <Link key={tab.to} to={tab.to} params={{ agentId }} activeOptions={{ exact: true, includeSearch: false }} activeProps={{ "aria-current": "page" }}>
             {tab.label}
           </Link>
         ))}

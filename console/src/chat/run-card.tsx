@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { request } from "../api/client.ts";
 import { retrySession, stopSession } from "../api/operations.ts";
 import type { Model, Run, Session } from "../api/types.ts";
-import { dollars, duration, short } from "../ui/format.ts";
+import { dollars, short, ticking } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
 import { explain } from "../ui/state.tsx";
 import { useNow } from "../ui/time.tsx";
@@ -58,7 +58,7 @@ function Working({ store, session, run, price }: { store: SessionStore; session:
     <section className="run-card" aria-label="Run in progress">
       <span className="status live truncate grow">{activityWords(live.activity)}</span>
       <span className="run-figure" title="Elapsed time">
-        {started === undefined ? "" : duration(Math.max(now - started, 0))}
+        {started === undefined ? "" : ticking(now - started)}
       </span>
       <span className="run-figure" title="Tokens so far">
         {usage && usage.total > 0 ? `${short(usage.total)} tokens` : ""}

@@ -54,6 +54,8 @@ export class SessionStore {
   /** Grows with every open and close: an answer that belongs to an earlier one is dropped. */
   private turn = 0;
   private filling = false;
+  /** The highest seq that was seen, on screen or not. */
+  private newest = 0;
   /** The stream broke: what is on screen stays there until something newer is known. */
   private stale = false;
   /** A delta before the phase "responding" belongs to a text whose beginning was not seen. */
@@ -172,6 +174,7 @@ export class SessionStore {
 
   private append(event: SessionEvent): void {
     const last = this.lastSeq();
+    this.newest = Math.max(this.newest, event.seq);
     if (event.seq <= last || this.filling) return;
     if (event.seq > last + 1 && last > 0) {
       void this.fill();
@@ -180,14 +183,18 @@ export class SessionStore {
     this.add([event]);
   }
 
-  /** Fetches what lies between the last event here and the newest. */
+  /** Fetches what lies between the last event here and the newest, events that arrive meanwhile among them. */
   private async fill(): Promise<void> {
     this.filling = true;
     try {
-      const page = await getSession(this.sessionId, { afterSeq: this.lastSeq() });
-      this.add(page.events.filter((event) => event.seq > this.lastSeq()));
+      for (let found = true; found && this.newest > this.lastSeq(); ) {
+        const page = await getSession(this.sessionId, { afterSeq: this.lastSeq() });
+        const events = page.events.filter((event) => event.seq > this.lastSeq());
+        found = events.length > 0;
+        this.add(events);
+      }
     } catch {
-      // The next event finds the gap again.
+      // The next event, or the stream that resumes, finds the gap again.
     } finally {
       this.filling = false;
     }

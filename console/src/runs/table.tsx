@@ -3,7 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { queries } from "../api/operations.ts";
 import type { Run } from "../api/types.ts";
-import { duration, short } from "../ui/format.ts";
+import { duration, short, ticking } from "../ui/format.ts";
 import { Empty, Failed, SkeletonRows } from "../ui/state.tsx";
 import { Ago, useNow } from "../ui/time.tsx";
 import { elapsed, isLive, statusLook } from "./words.ts";
@@ -93,7 +93,7 @@ function RunRow({ run, agent, now }: { run: Run; agent: string; now: number }) {
         <span className={`status ${status.look}`}>{status.label}</span>
       </td>
       <td className="wide muted truncate">{agent}</td>
-      <td className="number">{took === undefined ? "" : duration(took)}</td>
+      <td className="number">{took === undefined ? "" : run.finishedAt ? duration(took) : ticking(took)}</td>
       <td className="number wide">{run.usage ? short(run.usage.total + (run.usage.children?.total ?? 0)) : ""}</td>
       <td className="number muted">
         <Ago at={run.createdAt} />

@@ -1,6 +1,6 @@
 // Where a run stands, in words.
 import type { Run, RunStatus } from "../api/types.ts";
-import { duration, time } from "../ui/format.ts";
+import { duration, ticking, time } from "../ui/format.ts";
 
 export const statusLook: Record<RunStatus, { label: string; look: "" | "live" | "ok" | "bad" | "warn" }> = {
   queued: { label: "queued", look: "" },
@@ -29,7 +29,7 @@ export function standing(run: Run, now: number): string {
     case "claimed":
       return "A worker has taken it and begins.";
     case "running":
-      return `Working since ${time(run.startedAt || run.createdAt)}${took === undefined ? "" : `, ${duration(took)} so far`}.`;
+      return `Working since ${time(run.startedAt || run.createdAt)}${took === undefined ? "" : `, ${ticking(took)} so far`}.`;
     case "waiting":
       return `Waiting since ${time(run.updatedAt)}.`;
     case "succeeded":

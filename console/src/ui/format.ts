@@ -40,6 +40,12 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)}:${pad(minutes % 60)}:${pad(seconds % 60)}`;
 }
 
+/** The time of something that goes on, in whole seconds, so that it ticks: 0 s, 12 s, 3:07. */
+export const ticking = (ms: number): string => {
+  const seconds = Math.max(Math.floor(ms / 1_000), 0);
+  return seconds < 60 ? `${seconds} s` : duration(seconds * 1_000);
+};
+
 /** Money in dollars; small amounts keep two significant figures. */
 export function dollars(value: number): string {
   if (value === 0) return "$0";

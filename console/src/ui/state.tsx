@@ -46,7 +46,10 @@ export function Failed({ error, retry, what, whole = false }: { error: unknown; 
     <div className="state" role="alert">
       <Icon name="error" size={32} />
       <Title>{what}</Title>
-      <p>{explain(error)}</p>
+      <p>
+        {explain(error)}
+        {error instanceof ApiError && error.code === "offline" && " It is tried again by itself."}
+      </p>
       <div className="row">
         {retry && (
           <button type="button" className="button" onClick={retry}>
@@ -61,9 +64,8 @@ export function Failed({ error, retry, what, whole = false }: { error: unknown; 
 /** An error in words for a person. */
 export function explain(error: unknown): string {
   if (error instanceof ApiError) {
-    const wait = error.code === "offline" ? " It is tried again by itself." : "";
     const trace = error.code === "internal_error" && error.requestId ? ` The server's log has more under ${error.requestId}.` : "";
-    return error.message + wait + trace;
+    return error.message + trace;
   }
   return error instanceof Error ? error.message : String(error);
 }
