@@ -182,6 +182,9 @@ describe("settings", () => {
     await shoot(page, "token-form");
     await page.getByRole("button", { name: "Make the token" }).click();
     const token = await page.getByLabel("The token").innerText();
+    await page.getByRole("button", { name: "Copy" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(token);
     const call = async (): Promise<number> =>
       (await fetch(`${rig.server.url}/api/v1/agents`, { headers: { Authorization: `Bearer ${token}` } })).status;
     expect(await call()).toBe(200);

@@ -2,6 +2,7 @@
 import { memo, useState } from "react";
 import { attachmentAddress } from "../api/operations.ts";
 import type { MessageEvent } from "../api/types.ts";
+import { CopyButton } from "../ui/copy.tsx";
 import { Data } from "../ui/data.tsx";
 import { bytes, duration, moment, time } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
@@ -77,13 +78,7 @@ function Message({ message, at, sessionId, agentName }: { message: MessageEvent;
 }
 
 function Foot({ message, at }: { message: MessageEvent; at: number }) {
-  const [copied, setCopied] = useState(false);
   const meta = message.meta;
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(message.content);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1_500);
-  };
   return (
     <footer className="message-foot">
       <time dateTime={new Date(at).toISOString()} title={moment(at)}>
@@ -91,9 +86,7 @@ function Foot({ message, at }: { message: MessageEvent; at: number }) {
       </time>
       {meta?.model && <span className="mono">{meta.model}</span>}
       {message.role === "assistant" && meta?.durationMs !== undefined && <span>{duration(meta.durationMs)}</span>}
-      <button type="button" className="button quiet icon small" aria-label={copied ? "Copied" : "Copy the text"} onClick={() => void copy()}>
-        <Icon name={copied ? "check" : "copy"} size={13} />
-      </button>
+      <CopyButton text={() => message.content} label="Copy the text" className="button quiet icon small" />
     </footer>
   );
 }

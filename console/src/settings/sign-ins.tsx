@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createSignIn, deleteSignIn, queries } from "../api/operations.ts";
+import { CopyButton } from "../ui/copy.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { moment } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
@@ -79,7 +80,6 @@ export function SignInsPage() {
 /** A fresh link. It is made when it is asked for, because it lives for minutes. */
 function LinkView({ done }: { done: () => void }) {
   const link = useQuery({ queryKey: ["sign-in-link"], queryFn: createSignIn, staleTime: Infinity, gcTime: 0, retry: false });
-  const [copied, setCopied] = useState(false);
   return (
     <div className="stack">
       <p>Open this link there. It works once, for the next minutes. Whoever opens it is signed in as you.</p>
@@ -93,17 +93,7 @@ function LinkView({ done }: { done: () => void }) {
         </pre>
       )}
       <div className="dialog-actions">
-        <button
-          type="button"
-          className="button"
-          disabled={!link.data}
-          onClick={() => {
-            void navigator.clipboard.writeText(link.data?.url ?? "");
-            setCopied(true);
-          }}
-        >
-          <Icon name={copied ? "check" : "copy"} /> {copied ? "Copied" : "Copy"}
-        </button>
+        {link.data && <CopyButton text={() => link.data.url} label="Copy" words />}
         <button type="button" className="button primary" onClick={done}>
           Done
         </button>

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createToken, deleteToken, queries } from "../api/operations.ts";
+import { CopyButton } from "../ui/copy.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { moment } from "../ui/format.ts";
@@ -93,7 +94,6 @@ function TokenForm({ done }: { done: () => void }) {
   const [chosen, setChosen] = useState<readonly string[]>(["read", "write"]);
   const [days, setDays] = useState(90);
   const [token, setToken] = useState<string>();
-  const [copied, setCopied] = useState(false);
   const [problem, setProblem] = useState<string>();
   const save = async (): Promise<void> => {
     try {
@@ -112,16 +112,7 @@ function TokenForm({ done }: { done: () => void }) {
           {token}
         </pre>
         <div className="dialog-actions">
-          <button
-            type="button"
-            className="button"
-            onClick={() => {
-              void navigator.clipboard.writeText(token);
-              setCopied(true);
-            }}
-          >
-            <Icon name={copied ? "check" : "copy"} /> {copied ? "Copied" : "Copy"}
-          </button>
+          <CopyButton text={() => token} label="Copy" words />
           <button type="button" className="button primary" onClick={done}>
             Done
           </button>

@@ -1,27 +1,19 @@
 // Text of people and agents. It is untrusted: no raw HTML, no remote images, and links open elsewhere without a referrer.
-import { memo, useRef, useState, type ReactNode } from "react";
+import { memo, useRef, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
-import { Icon } from "./icon.tsx";
+import { CopyButton } from "./copy.tsx";
 import { splitMarkdown } from "./markdown-blocks.ts";
 
 function Code({ children }: { children?: ReactNode }) {
   const ref = useRef<HTMLPreElement>(null);
-  const [copied, setCopied] = useState(false);
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(ref.current?.textContent ?? "");
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1_500);
-  };
   return (
     <div className="code">
       <pre ref={ref} tabIndex={0} aria-label="Code">
         {children}
       </pre>
-      <button type="button" className="button quiet icon small" aria-label={copied ? "Copied" : "Copy the code"} onClick={() => void copy()}>
-        <Icon name={copied ? "check" : "copy"} size={14} />
-      </button>
+      <CopyButton text={() => ref.current?.textContent ?? ""} label="Copy the code" className="button quiet icon small" />
     </div>
   );
 }
