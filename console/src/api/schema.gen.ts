@@ -159,6 +159,7 @@ export interface FindRunsResponse {
 export interface Frame {
   _: string;
   accountId?: string;
+  at?: number;
   code?: string;
   connectedAt?: number;
   createdAt?: number;
@@ -170,6 +171,7 @@ export interface Frame {
   patch?: PartialPatch;
   runId?: string;
   seq?: number;
+  seqs?: Record<string, number>;
   value?: unknown;
 }
 
