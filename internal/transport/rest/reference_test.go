@@ -39,8 +39,10 @@ type described struct {
 			Required              bool
 			Schema                *schema
 		}
-		RequestBody *struct{ Content map[string]struct{ Schema *schema } }
-		Responses   map[string]struct {
+		RequestBody *struct {
+			Content map[string]struct{ Schema *schema }
+		}
+		Responses map[string]struct {
 			Description string
 			Content     map[string]struct {
 				Schema *schema

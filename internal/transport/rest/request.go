@@ -14,40 +14,41 @@ import (
 	"github.com/loam-agents/loam/dagcbor"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/internal/transport/inbound"
 )
 
 // fields reads a request's fields from its path, its query and its body.
-func (s *Server) fields(w http.ResponseWriter, r *http.Request, route *operation.Route) (map[string]any, error) {
+func fields(w http.ResponseWriter, r *http.Request, route *operation.Route, limits inbound.Limits) (map[string]any, error) {
 	known := fieldsOf(route.Request)
 	inPath := pathFields(route.Path)
 	for _, name := range inPath {
 		delete(known, name)
 	}
-	fields := map[string]any{}
+	out := map[string]any{}
 	if route.InQuery() {
-		if err := fromQuery(fields, r.URL.Query(), known); err != nil {
+		if err := fromQuery(out, r.URL.Query(), known); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case route.Kind == operation.Upload:
-		raw, err := s.opts.Read(w, r)
+		raw, err := limits.Read(w, r)
 		if err != nil {
 			return nil, err
 		}
-		fields["content"] = raw
+		out["content"] = raw
 		if media := r.Header.Get("Content-Type"); media != "" {
-			fields["mimeType"] = media
+			out["mimeType"] = media
 		}
 	case !route.InQuery():
-		if err := s.fromBody(w, r, fields, known); err != nil {
+		if err := fromBody(w, r, limits, out, known); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range inPath {
-		fields[name] = r.PathValue(name)
+		out[name] = r.PathValue(name)
 	}
-	return fields, nil
+	return out, nil
 }
 
 // pathFields are the names in a path: "/a/{b}/{c...}" has b and c.
@@ -128,8 +129,8 @@ func parse(text string, kind reflect.Type) (any, error) {
 }
 
 // fromBody reads a JSON object. No body at all is an empty one.
-func (s *Server) fromBody(w http.ResponseWriter, r *http.Request, fields map[string]any, known map[string]reflect.Type) error {
-	raw, err := s.opts.Read(w, r)
+func fromBody(w http.ResponseWriter, r *http.Request, limits inbound.Limits, fields map[string]any, known map[string]reflect.Type) error {
+	raw, err := limits.Read(w, r)
 	if err != nil || len(raw) == 0 {
 		return err
 	}

@@ -132,11 +132,11 @@ func (s *Server) operation(w http.ResponseWriter, r *http.Request, op *operation
 	if err := op.Permits(who.Caller); err != nil {
 		return err
 	}
-	fields, err := s.fields(w, r, op.Route)
+	request, err := fields(w, r, op.Route, s.opts.Limits)
 	if err != nil {
 		return err
 	}
-	out, err := s.opts.Operations.Serve(r.Context(), who.Caller, op.Name, fields)
+	out, err := s.opts.Operations.Serve(r.Context(), who.Caller, op.Name, request)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,6 @@ type PasskeyFields struct {
 	Credential  map[string]any `json:"credential"`
 }
 
-const passkeyFinish = "/sign-in/passkey/finish"
-
 // signInEndpoints are for people who are nobody yet, or will not be somebody any more. They are no operations: those are done by
 // an account.
 func (s *Server) signInEndpoints() []endpoint {
@@ -39,7 +37,7 @@ func (s *Server) signInEndpoints() []endpoint {
 			Note: "Answer with /sign-in/passkey/finish within five minutes.",
 		}},
 		{id: "FinishPasskeySignIn", open: true, handle: s.finishPasskey, Route: operation.Route{
-			Method: http.MethodPost, Path: passkeyFinish, Summary: "Sign a browser in with a passkey", Status: http.StatusNoContent,
+			Method: http.MethodPost, Path: "/sign-in/passkey/finish", Summary: "Sign a browser in with a passkey", Status: http.StatusNoContent,
 			Note:    "Sets the cookie " + CookieName + ".",
 			Request: PasskeyFields{},
 		}},
@@ -49,12 +47,22 @@ func (s *Server) signInEndpoints() []endpoint {
 	}
 }
 
+// maxOpenBody bounds, in bytes, what people who are nobody yet may send.
+const maxOpenBody = 64 << 10
+
+// openFields reads the body of somebody who is nobody yet.
+func (s *Server) openFields(w http.ResponseWriter, r *http.Request, kind any) (map[string]any, error) {
+	limits := s.opts.Limits
+	limits.MaxBody = min(limits.MaxBody, maxOpenBody)
+	return fields(w, r, &operation.Route{Method: http.MethodPost, Request: kind}, limits)
+}
+
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ caller) error {
-	fields, err := s.fields(w, r, &operation.Route{Method: http.MethodPost, Path: "/sign-in", Request: SignInFields{}})
+	request, err := s.openFields(w, r, SignInFields{})
 	if err != nil {
 		return err
 	}
-	code, _ := fields["code"].(string)
+	code, _ := request["code"].(string)
 	if code == "" {
 		return fault.Invalid("code is required").With("field", "code")
 	}
@@ -79,13 +87,13 @@ func (s *Server) beginPasskey(w http.ResponseWriter, r *http.Request, _ caller) 
 }
 
 func (s *Server) finishPasskey(w http.ResponseWriter, r *http.Request, _ caller) error {
-	fields, err := s.fields(w, r, &operation.Route{Method: http.MethodPost, Path: passkeyFinish, Request: PasskeyFields{}})
+	request, err := s.openFields(w, r, PasskeyFields{})
 	if err != nil {
 		return err
 	}
 	var req wire.FinishPasskeyRequest
-	req.ChallengeID, _ = fields["challengeId"].(string)
-	req.Credential, _ = fields["credential"].(map[string]any)
+	req.ChallengeID, _ = request["challengeId"].(string)
+	req.Credential, _ = request["credential"].(map[string]any)
 	cookie, expiresAt, err := s.opts.Operations.SignInWithPasskey(r.Context(), req, r.UserAgent())
 	return s.signedIn(w, cookie, expiresAt, err)
 }

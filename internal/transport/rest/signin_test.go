@@ -57,6 +57,8 @@ func TestALinkSignsOneBrowserInOnce(t *testing.T) {
 		if len(list) != 1 || !list[0].Current || list[0].Method != "link" || !strings.HasPrefix(list[0].UserAgent, "Browser ") || len(list[0].UserAgent) > 256 {
 			t.Errorf("signed in are %+v", list)
 		}
+		// Who is nobody yet may not send much.
+		refused(t, nobody.Do("POST", "/api/v1/sign-in", object{"code": strings.Repeat("x", 70<<10)}), http.StatusRequestEntityTooLarge, "too_large")
 		for _, code := range []string{"", "wrong"} {
 			status, name := http.StatusUnauthorized, "unauthenticated"
 			if code == "" {
