@@ -63,6 +63,7 @@ type serveCommand struct {
 	Workers          int               `help:"How many runs execute at once." placeholder:"N" env:"LOAM_WORKERS" default:"64"`
 	MaxBody          int64             `help:"Largest request in bytes." placeholder:"BYTES" env:"LOAM_MAX_BODY" default:"33554432"`
 	DrainTimeout     time.Duration     `help:"How long turns in progress may take to end when the server stops." placeholder:"DURATION" env:"LOAM_DRAIN_TIMEOUT" default:"5s"`
+	DrainDelay       time.Duration     `help:"How long a server that was told to stop goes on while /readyz says that it is not ready; for servers behind a load balancer." placeholder:"DURATION" env:"LOAM_DRAIN_DELAY" default:"0s"`
 	HMServerURL      string            `name:"hm-server-url" help:"Hypermedia server that clients are told." placeholder:"URL" env:"LOAM_HM_SERVER_URL"`
 	IPFSServerURL    string            `name:"ipfs-server-url" help:"IPFS server that clients are told; the hypermedia server when not set." placeholder:"URL" env:"LOAM_IPFS_SERVER_URL"`
 	LogLevel         string            `help:"Least level that is logged: debug, info, warn or error." enum:"debug,info,warn,error" placeholder:"LEVEL" env:"LOAM_LOG_LEVEL" default:"info"`
@@ -78,7 +79,7 @@ func (c *serveCommand) configuration(a *app) (server.Config, error) {
 		Listen: c.Listen, PublicURL: c.PublicURL, Accounts: c.Accounts, EgressAllow: c.EgressAllow,
 		AdminListen: c.AdminListen, AdminRemote: c.AdminRemote,
 		EgressAgentsOff: c.EgressAgents == "off", ProviderURLs: c.ProviderURL, AnthropicVersion: c.AnthropicVersion,
-		ModelsFile: c.ModelsFile, Workers: c.Workers, MaxBody: c.MaxBody, DrainTimeout: c.DrainTimeout,
+		ModelsFile: c.ModelsFile, Workers: c.Workers, MaxBody: c.MaxBody, DrainTimeout: c.DrainTimeout, DrainDelay: c.DrainDelay,
 		TutorPace: c.TutorPace, CrashAt: c.CrashAt, Page: console.New(page.Files()),
 	}
 	if c.TutorPace <= 0 {

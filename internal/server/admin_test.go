@@ -9,8 +9,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server"
@@ -184,6 +186,32 @@ func TestAStoppingServerSaysFirstThatItIsNotReady(t *testing.T) {
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(h.Admin, "http://")); err == nil {
 		_ = conn.Close()
 		t.Error("the admin listener outlives the server")
+	}
+}
+
+func TestAServerThatIsNotReadyGoesOnForTheTimeOfTheDelay(t *testing.T) {
+	t.Parallel()
+	hands := clock.NewFake(time.Now())
+	h := servertest.Start(t, server.Config{AdminListen: "127.0.0.1:0", DrainDelay: time.Hour, Clock: hands})
+	session := h.Session(servertest.Call[wire.ListAgentsResponse](h, "ListAgents", nil).Agents[0].ID)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		h.Stop()
+	}()
+	for status := http.StatusOK; status == http.StatusOK; {
+		status, _ = get(t, h.Admin+"/readyz", "")
+	}
+	if _, err := h.Send(session, "hello"); err != nil {
+		t.Errorf("a message to a server that is not ready: %v", err)
+	}
+	for {
+		hands.Advance(time.Hour)
+		select {
+		case <-stopped:
+			return
+		case <-hands.Waiting():
+		}
 	}
 }
 

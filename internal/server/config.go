@@ -53,6 +53,9 @@ type Config struct {
 	TutorPace time.Duration
 	// DrainTimeout bounds the wait for turns in progress when the server stops; 5 s when zero.
 	DrainTimeout time.Duration
+	// DrainDelay is how long a server that was told to stop goes on as before while it says that it is not ready, so that whoever
+	// balances load has sent people elsewhere by then. None when zero.
+	DrainDelay time.Duration
 	// Environ is asked for provider keys at the first start; os.Getenv when nil.
 	Environ func(string) string
 	// Page answers what no transport does: the console. What nobody knows is "Not Found" when it is nil.

@@ -81,6 +81,10 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) drain(ctx context.Context) {
 	// First, so that nobody is sent here who would be sent away.
 	s.draining.Store(true)
+	if s.cfg.DrainDelay > 0 {
+		s.cfg.Logger.Info("not ready any more: going on until others have noticed", "delay", s.cfg.DrainDelay)
+		<-s.cfg.Clock.After(s.cfg.DrainDelay)
+	}
 	s.cfg.Logger.Info("stopping: waiting for turns in progress", "turns", s.queue.Executing(), "timeout", s.cfg.DrainTimeout)
 	sockets, cancel := context.WithTimeout(ctx, stopTimeout)
 	s.signed.Close(sockets)
