@@ -48,6 +48,7 @@ type Server struct {
 	opts    Options
 	mux     *http.ServeMux
 	streams live.Group
+	quota   quota
 	// document is the encoded OpenAPI document, made when somebody asks.
 	document func() []byte
 }

@@ -103,6 +103,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, who caller, key 
 	if err != nil {
 		return err
 	}
+	give, err := s.quota.enter(who.Account)
+	if err != nil {
+		return err
+	}
+	defer give()
 	f := &follower{server: s, conn: http.NewResponseController(w), w: w, key: key, stop: make(chan struct{})}
 	f.feed = live.NewFeed(s.opts.Operations, s.opts.Bus, f)
 	defer f.feed.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
+	"github.com/loam-agents/loam/internal/transport/rest"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -209,4 +210,46 @@ func TestAnIdleStreamSaysThatItLivesAndEndsWithItsToken(t *testing.T) {
 		t.Errorf("the end says %v", last)
 	}
 	refused(t, api.Do("GET", "/api/v1/me", nil), http.StatusUnauthorized, "unauthenticated")
+}
+
+func TestTheStreamsOfAnAccountAreBounded(t *testing.T) {
+	t.Parallel()
+	h := servertest.Start(t, server.Config{})
+	token := h.Token()
+	api := h.REST(token)
+	var end func()
+	for range rest.MaxStreams {
+		var events <-chan servertest.StreamEvent
+		events, end = api.Stream("/stream")
+		servertest.UntilEvent(t, events, "caught_up")
+	}
+	refusal := api.Do("GET", "/api/v1/stream", nil)
+	if refused(t, refusal, http.StatusTooManyRequests, "rate_limited"); refusal.Header.Get("Retry-After") == "" {
+		t.Errorf("headers %v", refusal.Header)
+	}
+	// Another account has its own, and one that ends makes room.
+	other, _ := h.REST(tokenOf(t, h, 7)).Stream("/stream")
+	servertest.UntilEvent(t, other, "caught_up")
+	end()
+	// The server sees that a connection is closed a moment later.
+	for opened(t, h.URL, token) != http.StatusOK {
+	}
+}
+
+// opened is the status of a stream that is left at once.
+func opened(t *testing.T, url, token string) int {
+	t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
 }
