@@ -75,7 +75,7 @@ const longestPause = 5_000;
 /** The server sends at least a comment every 15 s; a silence this long means that the connection is dead. */
 const silence = 40_000;
 /** A hidden page gives its connections back: browsers allow six to a server, for all tabs together. */
-const hiddenGrace = 15_000;
+const hiddenGrace = 5_000;
 
 /** Follows a stream until close is called. */
 export class EventStream {
@@ -90,7 +90,9 @@ export class EventStream {
     this.options = options;
     document.addEventListener("visibilitychange", this.visibility);
     addEventListener("online", this.online);
-    void this.connect();
+    // A tab that was opened behind another begins when it is looked at.
+    if (document.visibilityState === "hidden") this.state = "paused";
+    else void this.connect();
   }
 
   close(): void {
@@ -115,7 +117,10 @@ export class EventStream {
         clearTimeout(this.timer);
         this.attempt?.abort();
       }, hiddenGrace);
-    } else if (this.state === "paused" || this.state === "reconnecting") {
+    } else if (this.state === "paused") {
+      this.enter("connecting");
+      void this.connect();
+    } else if (this.state === "reconnecting") {
       this.retry(0);
     }
   };

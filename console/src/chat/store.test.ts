@@ -143,6 +143,18 @@ describe("an answer in progress", () => {
     await vi.waitFor(() => expect(said()).toEqual(["All", false]));
   });
 
+  it("gives its connection back while the page is hidden, and goes on when it is looked at again", async () => {
+    vi.useFakeTimers();
+    Object.assign(document, { visibilityState: "hidden" });
+    document.dispatchEvent(new Event("visibilitychange"));
+    vi.advanceTimersByTime(5_000);
+    vi.useRealTimers();
+    expect(store.snapshot().connection).toBe("paused");
+    Object.assign(document, { visibilityState: "visible" });
+    document.dispatchEvent(new Event("visibilitychange"));
+    await vi.waitFor(() => expect([store.snapshot().connection, server.opened]).toEqual(["live", ["?afterSeq=2", "?afterSeq=2"]]));
+  });
+
   it("is over when the session has nothing to do", async () => {
     server.send("partial", partial({ activity: { phase: "thinking" } }));
     await vi.waitFor(() => expect(store.liveSnapshot().activity?.phase).toBe("thinking"));

@@ -147,7 +147,7 @@ export class SessionStore {
       onMessage: (message) => this.receive(message),
       onState: (connection) => {
         this.set({ connection });
-        if (connection === "reconnecting") this.stale = true;
+        if (connection === "reconnecting" || connection === "paused") this.stale = true;
       },
       onRefused: (error) => this.set({ error, connection: "ended" }),
     });

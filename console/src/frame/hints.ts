@@ -41,7 +41,7 @@ export function useHints(): void {
         timer ||= window.setTimeout(flush, gather);
       },
       onState: (state) => {
-        if (state === "reconnecting") lost = true;
+        if (state === "reconnecting" || state === "paused") lost = true;
         // What was missed meanwhile is unknown: everything on screen is asked again.
         if (state === "live" && lost) {
           lost = false;
