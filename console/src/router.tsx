@@ -1,5 +1,6 @@
 // The map of the page. Every part but the frame and the chat is loaded when it is first needed.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, Outlet, redirect } from "@tanstack/react-router";
+import { prefetchSession } from "./api/operations.ts";
 import { Shell } from "./frame/shell.tsx";
 import { SignInPage } from "./frame/sign-in-page.tsx";
 import { ChatLayout } from "./chat/layout.tsx";
@@ -32,6 +33,7 @@ const newChat = createRoute({
 const session = createRoute({
   getParentRoute: () => chat,
   path: "/sessions/$sessionId",
+  loader: ({ params }) => prefetchSession(params.sessionId),
   component: lazyRouteComponent(() => import("./chat/session-page.tsx"), "SessionPage"),
 });
 const sessions = createRoute({

@@ -144,6 +144,26 @@ export const getSession = (
   signal?: AbortSignal,
 ) => request<SessionPage>(`/sessions/${segment(sessionId)}`, signal ? { query, signal } : { query });
 
+/** Events of the first request: some screens full. Older ones come when the reader scrolls up. */
+export const sessionPageSize = 120;
+
+let ahead: { sessionId: string; page: Promise<SessionPage> } | undefined;
+
+/** Asks for a conversation while the code that shows it is still loading. */
+export function prefetchSession(sessionId: string): void {
+  const page = getSession(sessionId, { limit: sessionPageSize });
+  // Whoever opens it sees the error; a link that was only pointed at shows none.
+  page.catch(() => undefined);
+  ahead = { sessionId, page };
+}
+
+/** The newest events of a conversation, those that were asked for ahead when there are any. */
+export function openSession(sessionId: string): Promise<SessionPage> {
+  const page = ahead?.sessionId === sessionId ? ahead.page : getSession(sessionId, { limit: sessionPageSize });
+  ahead = undefined;
+  return page;
+}
+
 export type ContentPart = { type: "text"; text: string; clientMessageId?: string } | { type: "attachment"; id: string };
 
 /** Answers as soon as the message is durable; the turn is followed on the stream. */

@@ -1,5 +1,6 @@
 // What a real server never sends: events twice, out of order, with a gap, and answers that join in the middle.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { prefetchSession } from "../api/operations.ts";
 import type { SessionEvent } from "../api/types.ts";
 import { SessionStore } from "./store.ts";
 
@@ -161,6 +162,18 @@ describe("an answer in progress", () => {
     server.send("session", { ...session, status: "idle" });
     await vi.waitFor(() => expect(store.liveSnapshot().activity).toBeUndefined());
   });
+});
+
+it("takes what was asked for ahead, once, and follows from there", async () => {
+  store.close();
+  prefetchSession("s");
+  server.log.push(event(3));
+  store = new SessionStore("s");
+  await store.open();
+  expect(seqs(store)).toEqual([1, 2]);
+  await vi.waitFor(() => expect(server.opened.at(-1)).toBe("?afterSeq=2"));
+  await store.open();
+  expect(seqs(store)).toEqual([1, 2, 3]);
 });
 
 it("older events come before those that are here", async () => {

@@ -4,7 +4,7 @@
 // gap is fetched before anything after it is shown. So a page that was away, even while the server was killed, shows in the end
 // what every other page shows.
 import { ApiError } from "../api/client.ts";
-import { getSession, sessionStream, type SessionPage } from "../api/operations.ts";
+import { getSession, openSession, sessionPageSize, sessionStream, type SessionPage } from "../api/operations.ts";
 import { EventStream, type StreamMessage, type StreamState } from "../api/sse.ts";
 import type { PartialFrame, RunActivity, Session, SessionEvent, Usage } from "../api/types.ts";
 
@@ -37,9 +37,6 @@ export interface Live {
 }
 
 const nothing: Live = { text: "", cut: false, activity: undefined, usage: undefined };
-
-/** Events of the first request: some screens full. Older ones come when the reader scrolls up. */
-export const pageSize = 120;
 
 export class SessionStore {
   private state: SessionState = {
@@ -83,7 +80,7 @@ export class SessionStore {
     const turn = this.turn;
     this.set({ error: undefined, connection: "connecting" });
     try {
-      const page = await getSession(this.sessionId, { limit: pageSize });
+      const page = await openSession(this.sessionId);
       if (turn !== this.turn) return;
       this.take(page);
       this.follow();
@@ -105,7 +102,7 @@ export class SessionStore {
     if (!first || !this.state.hasMoreBefore || this.state.loadingBefore) return;
     this.set({ loadingBefore: true });
     try {
-      const page = await getSession(this.sessionId, { beforeSeq: first.seq, limit: pageSize });
+      const page = await getSession(this.sessionId, { beforeSeq: first.seq, limit: sessionPageSize });
       const older = page.events.filter((event) => event.seq < (this.state.events[0]?.seq ?? 0));
       this.set({ events: [...older, ...this.state.events], hasMoreBefore: page.hasMoreBefore ?? false });
     } catch {
