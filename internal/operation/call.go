@@ -36,13 +36,20 @@ const RoleOwner = "owner"
 // admit finds out for whom the caller acts and decides whether that account may act on this server at all.
 func (c *Call) admit(ctx context.Context) error {
 	asked := c.Caller
-	return c.opts.Store.Read(ctx, func(tx store.Tx) error {
+	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		c.Caller = asked
 		if err := c.resolve(tx); err != nil || c.known.has(c.Caller.Account) {
 			return err
 		}
 		return c.opts.Policy.MayAct(tx, c.Caller.Account)
 	})
+	if errors.Is(err, errUnproven) {
+		err = c.prove(ctx)
+	}
+	if err == nil && c.Caller.Delegate && c.op != nil && c.op.Needs() == account.Admin && !c.op.delegable {
+		err = fault.New(fault.PermissionDenied, "A delegated key may not do this: sign with the account's own key")
+	}
+	return err
 }
 
 // replayed answers a mutation whose very bytes were answered before.

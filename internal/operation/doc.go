@@ -70,6 +70,11 @@ type Caller struct {
 	NonceExpires int64
 	// Via is how the caller proved who it is: ViaSignature, ViaToken or ViaCookie.
 	Via string
+	// Capability is the CID of the capability that the envelope names, CapabilityBlob its bytes; both may be empty.
+	Capability     string
+	CapabilityBlob []byte
+	// Delegate says that the key acts by a capability: it may not change who else acts as the account, nor its secrets (design §4).
+	Delegate bool
 	// Credential is the id of the token, sign-in or linked key that proved it; empty for an account's own key.
 	Credential string
 	// Scopes are what the caller's credential permits; nil when it permits everything.
@@ -106,6 +111,8 @@ type Operation struct {
 	// prepares says that a mutation looks at the state before its transaction: what was carried out already has to be recognised
 	// before that.
 	prepares bool
+	// delegable says that a delegate may do it although it needs the scope admin.
+	delegable bool
 
 	handle func(ctx context.Context, c *Call) (Result, error)
 }
@@ -153,6 +160,9 @@ type Options struct {
 	Passkeys *passkey.Ceremonies
 	// SignInURL is the address that a sign-in code is opened with.
 	SignInURL func(code string) string
+	// FetchCapability asks the network for a capability by its CID; it fails with ErrNoCapability when it is not there. Nil is a
+	// server without a place to ask.
+	FetchCapability func(ctx context.Context, cid string) ([]byte, error)
 	// Point is called at the named points of an operation; a crash test kills the process there. May be nil.
 	Point func(name string)
 	// Observe is told of every operation that was carried out or refused. May be nil; it must be quick.
@@ -191,7 +201,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), memoryOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), passkeyOperations()} {
+		runOperations(), memoryOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}

@@ -2,9 +2,11 @@ package operation
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/loam-agents/loam/internal/account"
+	"github.com/loam-agents/loam/internal/account/delegation"
 	"github.com/loam-agents/loam/internal/account/linked"
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
@@ -98,7 +100,8 @@ const (
 )
 
 // resolve finds the account that a signature acts for. A key that is linked acts as the account it is linked to, whether it says
-// so or names itself; one that is not acts as itself alone.
+// so or names itself; one that an account let act for it acts as that account, when the envelope names it. A key acts as itself
+// otherwise.
 func (c *Call) resolve(tx store.Tx) error {
 	if c.Caller.Via != ViaSignature {
 		return nil
@@ -113,5 +116,18 @@ func (c *Call) resolve(tx store.Tx) error {
 	case c.Caller.Account == c.Caller.Signer:
 		return nil
 	}
-	return fault.New(fault.Unauthenticated, wire.MsgNotAuthorized)
+	may, err := delegation.May(tx, c.Caller.Account, c.Caller.Signer)
+	switch {
+	case err != nil:
+		return err
+	case may:
+		c.delegated()
+		return nil
+	case c.Caller.Capability == "":
+		return fault.New(fault.Unauthenticated, wire.MsgNotAuthorized)
+	}
+	return errUnproven
 }
+
+// errUnproven says that the capability of the envelope has to be verified, which no transaction waits for.
+var errUnproven = errors.New("the capability is not verified yet")

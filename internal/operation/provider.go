@@ -14,7 +14,7 @@ import (
 
 func providerOperations() []Operation {
 	return []Operation{
-		{Name: "SetModelProvider", Response: "SetModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", Scope: account.Admin, handle: setProvider,
+		{Name: "SetModelProvider", Response: "SetModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", Scope: account.Admin, delegable: true, handle: setProvider,
 			Route: &Route{Method: "PUT", Path: "/providers/{name}", Summary: "Connect a model provider",
 				Request: ProviderFields{}, Reply: wire.ProviderResponse{}}},
 		{Name: "ListModelProviders", Response: "ListModelProvidersResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviders,
@@ -24,7 +24,7 @@ func providerOperations() []Operation {
 			Route: &Route{Method: "GET", Path: "/providers/{provider}/models", Summary: "Ask a provider for its models",
 				Note:    "An answer proves that the provider can be reached with its key; its error is told as provider_error.",
 				Request: wire.ListProviderModelsRequest{}, Reply: ModelsShown{}, present: presentModels}},
-		{Name: "DeleteModelProvider", Response: "DeleteModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", Scope: account.Admin, handle: deleteProvider,
+		{Name: "DeleteModelProvider", Response: "DeleteModelProviderResponse", Access: Self, Effect: Mutation, Since: "0.1", Scope: account.Admin, delegable: true, handle: deleteProvider,
 			Route: &Route{Method: "DELETE", Path: "/providers/{name}", Summary: "Forget a model provider",
 				Request: wire.NameRequest{}, Reply: wire.NameResponse{}}},
 	}

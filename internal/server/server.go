@@ -59,22 +59,24 @@ type Server struct {
 	// first says that this start made the owner.
 	first bool
 
-	store     store.Store
-	blobs     *blobstore.Dir
-	vault     *vault.Vault
-	egress    *egress.Egress
-	catalogue *catalogue.Catalogue
-	bus       *bus.Local
-	log       *sessionlog.Log
-	notify    *notify.Notifier
-	queue     *runs.Queue
-	models    *models
-	ops       *operation.Service
-	signed    *signed.Server
-	rest      *rest.Server
-	origin    *origin.Policy
-	http      *http.Server
-	listener  net.Listener
+	store  store.Store
+	blobs  *blobstore.Dir
+	vault  *vault.Vault
+	egress *egress.Egress
+	// capabilities fetches capabilities by their CID; nil without an IPFS server.
+	capabilities func(ctx context.Context, cid string) ([]byte, error)
+	catalogue    *catalogue.Catalogue
+	bus          *bus.Local
+	log          *sessionlog.Log
+	notify       *notify.Notifier
+	queue        *runs.Queue
+	models       *models
+	ops          *operation.Service
+	signed       *signed.Server
+	rest         *rest.Server
+	origin       *origin.Policy
+	http         *http.Server
+	listener     net.Listener
 
 	metrics       *metrics.Metrics
 	adminListener net.Listener
@@ -127,6 +129,9 @@ func (s *Server) build(ctx context.Context) (err error) {
 	}
 	s.egress, err = egress.New(egress.Options{Allow: s.cfg.EgressAllow, AgentsOff: s.cfg.EgressAgentsOff})
 	if err != nil {
+		return err
+	}
+	if s.capabilities, err = s.fetcher(); err != nil {
 		return err
 	}
 	if s.catalogue, err = catalogue.New(s.cfg.ModelsFile); err != nil {
@@ -200,7 +205,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	}
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
-		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Engine: turns, Models: s.models, Notify: s.notify,
+		FetchCapability: s.capabilities, Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Engine: turns, Models: s.models, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,

@@ -234,6 +234,7 @@ func authFault(err error) error {
 func caller(env *wire.Envelope, transport, requestID string) operation.Caller {
 	return operation.Caller{
 		Account: env.Account.String(), Signer: env.Signer.String(), Protocol: env.Protocol, Transport: transport, Via: operation.ViaSignature, RequestID: requestID,
+		Capability: env.Capability, CapabilityBlob: env.CapabilityBlob,
 		Nonce: hex.EncodeToString(env.Digest[:]), NonceExpires: env.TS + wire.ClockWindow.Milliseconds(),
 	}
 }
