@@ -74,6 +74,8 @@ func routes() map[string]route {
 		"ListKeys":         {method: get, path: "/keys"},
 		"LinkKey":          {method: post, path: "/keys"},
 		"UnlinkKey":        {method: del, path: "/keys/{keyId}"},
+		"ListSigners":      {method: get, path: "/signers"},
+		"RevokeSigner":     {method: del, path: "/signers/{signerId}"},
 		"ListSignIns":      {method: get, path: "/sign-ins"},
 		"CreateSignInLink": {method: post, path: "/sign-ins"},
 		"DeleteSignIn":     {method: del, path: "/sign-ins/{signInId}"},

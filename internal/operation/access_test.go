@@ -34,6 +34,8 @@ func build(t *testing.T, cfg server.Config) world {
 	must(t, h.Client, "SetSecret", object{"name": "kept", "value": []byte("v")})
 	w.token = servertest.Call[wire.CreateTokenResponse](h, "CreateToken", object{"name": "t", "scopes": []string{"read"}}).Info.ID
 	must(t, h.Client, "LinkKey", object{"key": linkedKey, "name": "desktop"})
+	w.signer = newKey(t, 30).ID().String()
+	w.capability = h.Delegate(newKey(t, 30))
 	w.signIn = signIn(t, h)
 	return w
 }
@@ -51,7 +53,7 @@ func signIn(t *testing.T, h *servertest.Harness) string {
 // refusal is the status with which a stranger is refused. Missing is the rule.
 func refusal(name string) int {
 	switch name {
-	case "CreateAgent", "FinishPasskey":
+	case "CreateAgent", "FinishPasskey", "RegisterSigner":
 		return 400
 	case "LinkKey":
 		return 403
@@ -102,6 +104,9 @@ func rows(w world) map[string]struct {
 		"DeleteSignIn":            {object{"signInId": w.signIn}, "Sign-in not found"},
 		"ListKeys":                {nil, ""},
 		"UnlinkKey":               {object{"keyId": linkedKey}, "Key not found"},
+		"RegisterSigner":          {object{"capability": w.capability}, wire.MsgCapabilityDelegate},
+		"ListSigners":             {nil, ""},
+		"RevokeSigner":            {object{"signerId": w.signer}, "Signer not found"},
 		"BeginPasskey":            {nil, ""},
 		"FinishPasskey":           {object{"challengeId": "x", "name": "n", "credential": object{}}, "The passkey was answered too late or twice: begin again"},
 		"ListPasskeys":            {nil, ""},
@@ -161,15 +166,15 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 		}
 		// The same requests work for the owner; the deletions come last.
 		for _, op := range operations {
-			if strings.HasPrefix(op.Name, "Delete") || op.Name == "UnlinkKey" {
+			if strings.HasPrefix(op.Name, "Delete") || op.Name == "UnlinkKey" || op.Name == "RevokeSigner" {
 				continue
 			}
 			_, status, message := act(t, w.h.Client, op.Name, table[op.Name].request)
-			if status != 200 && (op.Name != "RetrySession" || message != "Nothing to retry: the latest run did not fail") && op.Name != "FinishPasskey" {
+			if status != 200 && (op.Name != "RetrySession" || message != "Nothing to retry: the latest run did not fail") && op.Name != "FinishPasskey" && op.Name != "RegisterSigner" {
 				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
 			}
 		}
-		for _, name := range []string{"DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "UnlinkKey"} {
+		for _, name := range []string{"DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "UnlinkKey", "RevokeSigner"} {
 			must(t, w.h.Client, name, table[name].request)
 		}
 	})
@@ -179,7 +184,7 @@ func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	w := build(t, server.Config{})
 	stranger := w.h.As(newKey(t, 7))
-	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none"}
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", signer: "none", capability: w.capability}
 	foreign, missing := rows(w), rows(none)
 	for name, row := range foreign {
 		if row.gone == "" {
@@ -207,8 +212,13 @@ func TestAnInvitingServerRefusesUnknownKeysEverywhere(t *testing.T) {
 		h := servertest.Start(t, cfg)
 		stranger := h.As(newKey(t, 7))
 		for name, row := range rows(world{h: h, agent: "a", session: "s", run: "r", attachment: "x"}) {
-			if _, status, _ := act(t, stranger, name, row.request); status != 403 {
-				t.Errorf("%s by an unknown key: %d, want 403", name, status)
+			want := 403
+			if name == "RegisterSigner" {
+				// Whose delegate an unknown key is decides, and an empty capability says nothing of that.
+				want = 400
+			}
+			if _, status, _ := act(t, stranger, name, row.request); status != want {
+				t.Errorf("%s by an unknown key: %d, want %d", name, status, want)
 			}
 		}
 		must(t, h.Client, "ListAgents", nil)

@@ -38,7 +38,7 @@ func (c *Call) admit(ctx context.Context) error {
 	asked := c.Caller
 	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		c.Caller = asked
-		if err := c.resolve(tx); err != nil || c.known.has(c.Caller.Account) {
+		if err := c.resolve(tx); err != nil || c.known.has(c.Caller.Account) || c.op != nil && c.op.newcomer {
 			return err
 		}
 		return c.opts.Policy.MayAct(tx, c.Caller.Account)
@@ -145,7 +145,7 @@ func (c *Call) before(tx store.Tx, key idempotency.Key, request []byte) ([]byte,
 // effect carries out fn and records its answer.
 func (c *Call) effect(tx store.Tx, key idempotency.Key, request []byte, fn func(tx store.Tx) (any, error)) (Result, error) {
 	now := clock.Millis(c.opts.Clock)
-	if !c.known.has(c.Caller.Account) {
+	if !c.op.newcomer && !c.known.has(c.Caller.Account) {
 		if err := account.Ensure(tx, c.Caller.Account, now); err != nil {
 			return Result{}, err
 		}

@@ -113,6 +113,8 @@ type Operation struct {
 	prepares bool
 	// delegable says that a delegate may do it although it needs the scope admin.
 	delegable bool
+	// newcomer says that the caller's own account need not be one of this server, and does not become one.
+	newcomer bool
 
 	handle func(ctx context.Context, c *Call) (Result, error)
 }

@@ -132,6 +132,9 @@ func definition(changes object) object {
 
 // world is what an owner has: one of each resource.
 type world struct {
+	signer     string
+	capability []byte
+
 	h                                                     *servertest.Harness
 	agent, session, run, attachment, event, token, signIn string
 }

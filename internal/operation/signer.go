@@ -16,7 +16,7 @@ import (
 
 func signerOperations() []Operation {
 	return []Operation{
-		{Name: "RegisterSigner", Response: "RegisterSignerResponse", Access: Self, Effect: Mutation, Since: "0.2", handle: registerSigner,
+		{Name: "RegisterSigner", Response: "RegisterSignerResponse", Access: Self, Effect: Mutation, Since: "0.2", handle: registerSigner, newcomer: true,
 			Unrouted: "only the delegate's own signature proves that it is the delegate"},
 		{Name: "ListSigners", Response: "ListSignersResponse", Access: Self, Effect: Query, Since: "0.2", Scope: account.Admin, handle: listSigners,
 			Route: &Route{Method: "GET", Path: "/signers", Summary: "List the keys that act for the account by a capability", Reply: wire.ListSignersResponse{}}},

@@ -217,10 +217,11 @@ func TestACapabilityIsFetchedByItsCID(t *testing.T) {
 
 func TestADelegateRegistersItselfWithItsCapability(t *testing.T) {
 	t.Parallel()
-	h := servertest.Start(t, server.Config{})
+	h := servertest.Start(t, server.Config{Accounts: "invite"})
 	device, other := newKey(t, 26), newKey(t, 27)
 	blob, _ := capability(t, h.Key, principal.Capability{Delegate: device.ID(), Role: principal.RoleWriter})
 	self, _ := capability(t, h.Key, principal.Capability{Delegate: h.Key.ID()})
+	strange, _ := capability(t, other, principal.Capability{Delegate: device.ID()})
 	for name, c := range map[string]struct {
 		key  *principal.Key
 		blob any
@@ -230,9 +231,10 @@ func TestADelegateRegistersItselfWithItsCapability(t *testing.T) {
 		"garbage":           {device, []byte{0xff}, wire.MsgCapabilityCBOR},
 		"another's":         {other, blob, wire.MsgCapabilityDelegate},
 		"of the key itself": {h.Key, self, wire.MsgCapabilitySelf},
+		"of a stranger":     {device, strange, "This server accepts invited accounts only; ask its owner to let " + other.ID().String() + " in"},
 		"text, not bytes":   {device, "text", "capability must be bytes, not text"},
 	} {
-		if _, status, text := act(t, h.As(c.key), "RegisterSigner", object{"capability": c.blob}); status != 400 || text != c.want {
+		if _, status, text := act(t, h.As(c.key), "RegisterSigner", object{"capability": c.blob}); status != 400 && status != 403 || text != c.want {
 			t.Errorf("%s: %d %q, want %q", name, status, text, c.want)
 		}
 	}
@@ -242,5 +244,8 @@ func TestADelegateRegistersItselfWithItsCapability(t *testing.T) {
 	}
 	if out, status := delegated(t, h, device, h.Key.ID(), "ListAgents", nil, "", nil); status != 200 {
 		t.Errorf("afterwards it is answered with %d %v", status, out)
+	}
+	if out, status := delegated(t, h, device, device.ID(), "ListAgents", nil, "", nil); status != 403 {
+		t.Errorf("it has become an account of its own: %d %v", status, out)
 	}
 }

@@ -235,6 +235,10 @@ export interface ListSignInsResponse {
   signIns: SignInInfo[];
 }
 
+export interface ListSignersResponse {
+  signers: SignerInfo[];
+}
+
 export interface ListTokensResponse {
   tokens: TokenInfo[];
 }
@@ -506,6 +510,19 @@ export interface SignInInfo {
 
 export interface SignInRequest {
   signInId: string;
+}
+
+export interface SignerInfo {
+  capability: string;
+  createdAt: number;
+  label?: string;
+  revokedAt?: number;
+  role: string;
+  signerId: string;
+}
+
+export interface SignerRequest {
+  signerId: string;
 }
 
 export interface StopSessionResponse {

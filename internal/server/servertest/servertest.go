@@ -157,6 +157,19 @@ func (h *Harness) Send(sessionID, text string) (wire.MessageSessionResponse, err
 	})
 }
 
+// Delegate lets a key act for the harness's account, by a capability that it returns.
+func (h *Harness) Delegate(key *principal.Key) []byte {
+	h.t.Helper()
+	raw, err := principal.NewCapability(h.Key, principal.Capability{Delegate: key.ID(), Role: principal.RoleAgent, TS: time.Now().UnixMilli()})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := client.Call[wire.RegisterSignerResponse](h.t.Context(), h.As(key), "RegisterSigner", map[string]any{"capability": raw}); err != nil {
+		h.t.Fatal(err)
+	}
+	return raw
+}
+
 // Event is a session event that was decoded.
 type Event struct {
 	Seq                                   int64

@@ -65,6 +65,8 @@ func walk() []call {
 		{"LinkKey", "POST", "/keys", object{"key": "z6MkmM42vxfqZQsv4ehtTjFFxQ4sQKS2w6WR7emozFAn5cxu", "name": "desktop"}, "", ""},
 		{"ListKeys", "GET", "/keys", nil, "keys.0.key", "keyId"},
 		{"UnlinkKey", "DELETE", "/keys/{keyId}", nil, "", ""},
+		{"ListSigners", "GET", "/signers", nil, "signers.0.signerId", "signerId"},
+		{"RevokeSigner", "DELETE", "/signers/{signerId}", nil, "", ""},
 		{"CreateToken", "POST", "/tokens", object{"name": "ci", "scopes": []string{"read"}}, "info.id", "tokenId"},
 		{"ListTokens", "GET", "/tokens", nil, "", ""},
 		{"DeleteToken", "DELETE", "/tokens/{tokenId}", nil, "", ""},
@@ -90,6 +92,7 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
 		w := build(t, cfg)
 		w.h.Browser()
+		w.h.Delegate(newKey(t, 31))
 		c := newChecker(t, w.api)
 		routes := map[string]*operation.Route{}
 		for _, op := range operation.New(operation.Options{}).Operations() {
