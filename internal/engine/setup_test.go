@@ -16,7 +16,7 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
 
 // conversation is a session on a whole server with a scripted model.
 type conversation struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
 
 // bench is a notifier on a real store, log and bus, with a clock that stands still.
 type bench struct {

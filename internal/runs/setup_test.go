@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "20"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, storetest.Leaks())
 }
 
 var start = time.UnixMilli(1_800_000_000_000)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "30"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, storetest.Leaks())
 }
 
 // bench is a log on a real store and a real bus, with a clock that stands still.

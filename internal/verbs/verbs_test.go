@@ -22,7 +22,7 @@ import (
 	"github.com/loam-agents/loam/internal/verbs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
 
 // bench is the surface of a server over a real database, and one session.
 type bench struct {

@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loam-agents/loam/internal/store/storetest"
+
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/command/chat"
 	"github.com/loam-agents/loam/internal/model/scripted"
@@ -15,7 +17,7 @@ import (
 	"github.com/loam-agents/loam/internal/server/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
 
 // setup is a conversation with an agent on a model that says the given turns.
 func setup(t *testing.T, turns ...scripted.Turn) (*chat.Conversation, *stage, *servertest.Harness, *scripted.Server) {

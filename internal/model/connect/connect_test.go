@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loam-agents/loam/internal/store/storetest"
+
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/model/scripted"
@@ -17,7 +19,7 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
 
 type object = map[string]any
 

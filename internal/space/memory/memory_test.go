@@ -19,7 +19,7 @@ import (
 	"github.com/loam-agents/loam/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
 
 // bench is the scheme over a real database and real files.
 type bench struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
 
 func TestSelfIsTheAgentsRecordAndNothingElse(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"github.com/loam-agents/loam/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
 
 func schema(t *testing.T, texts ...string) []migrations.Migration {
 	t.Helper()

@@ -10,6 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loam-agents/loam/internal/store/storetest"
+
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/store/migrations"
 	"github.com/loam-agents/loam/internal/store/sqlite"
@@ -34,7 +36,7 @@ var roles = map[string]func(path string) error{
 func TestMain(m *testing.M) {
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
-		goleak.VerifyTestMain(m)
+		goleak.VerifyTestMain(m, storetest.Leaks())
 		return
 	}
 	if err := role(os.Args[1]); err != nil {
