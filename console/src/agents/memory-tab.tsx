@@ -81,7 +81,9 @@ export function MemoryTab() {
 }
 
 function FileView({ agentId, path, close }: { agentId: string; path: string; close: () => void }) {
-  const file = useQuery(queries.memoryFile(agentId, path));
+  // A file that is being deleted is not asked for again, whatever says in the meantime that the memory has changed.
+  const [leaving, setLeaving] = useState(false);
+  const file = useQuery({ ...queries.memoryFile(agentId, path), enabled: !leaving });
   const client = useQueryClient();
   const [deleting, setDeleting] = useState(false);
   const [editing, setEditing] = useState(false);
@@ -127,7 +129,13 @@ function FileView({ agentId, path, close }: { agentId: string; path: string; clo
         title={`Delete ${path}?`}
         action="Delete the file"
         run={async () => {
-          await deleteMemory(agentId, path);
+          setLeaving(true);
+          try {
+            await deleteMemory(agentId, path);
+          } catch (refused) {
+            setLeaving(false);
+            throw refused;
+          }
           close();
           void client.invalidateQueries({ queryKey: ["agents", agentId, "memory"] });
         }}
