@@ -27,9 +27,8 @@ func (q *Queue) Expect(runID string) *Waiter {
 func (w *Waiter) Close() { w.q.forget(w.run, w.done) }
 
 // Wait returns the run once it has ended and its end was announced; a canceled one once its worker has written down what it had
-// said and let go. A run that
-// another process ends is found at the next sweep interval. When the queue has stopped and the run has not ended, the error is
-// ErrStopping: the run goes on after the next start. The waiter is closed then.
+// said and let go. A run that another process ends is found at the next sweep interval. When the queue has stopped and the run has
+// not ended, the error is ErrStopping: the run goes on after the next start. The waiter is closed then.
 func (w *Waiter) Wait(ctx context.Context) (Run, error) {
 	defer w.Close()
 	for {
