@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/bus"
@@ -235,6 +236,27 @@ func TestAChangeThatFailsLeavesNothingAndItsErrorLeaksNothing(t *testing.T) {
 		want := "message I act.\ntool_call\ntool_result The server failed while it carried out this call.\nmessage Done."
 		if log != want || r.Status != runs.Succeeded || s.title() != "" || r.Usage.Total != 2 {
 			s.t.Errorf("the run is %s, the title %q, the log\n%s", r.Status, s.title(), log)
+		}
+	})
+}
+
+func TestAResultSaysHowLongItsCallTook(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.act = func(context.Context) (verbs.Result, error) {
+			<-clock.System{}.After(2 * time.Millisecond)
+			return verbs.Result{Value: space.Result{"ok": true}}, nil
+		}
+		s.play()
+		var result wire.ToolResultEvent
+		err := s.store.Read(s.t.Context(), func(tx store.Tx) error {
+			events, err := sessionlog.Events(tx, s.session, 2, 1)
+			if err != nil {
+				return err
+			}
+			return json.Unmarshal(events[0].Event, &result)
+		})
+		if err != nil || result.Type != sessionlog.TypeToolResult || result.Meta == nil || result.Meta.DurationMs < 1 {
+			s.t.Errorf("the result is %+v with %+v, %v", result, result.Meta, err)
 		}
 	})
 }

@@ -91,6 +91,8 @@ type call struct {
 	verb   verbs.Verb
 	result verbs.Result
 	err    error
+	// took is how long it was carried out, in milliseconds.
+	took int64
 }
 
 // silent calls leave no events once they are sure to take effect. One that missed or failed is written down like any other,
@@ -213,7 +215,9 @@ func exchange(m model.Message) []model.Message {
 // execute carries out a call as far as that goes without a transaction. It fails only when the turn is over.
 func (t *turn) execute(ctx context.Context, c *call) error {
 	t.partial.activity(wire.RunActivity{Phase: "tool", ToolName: c.part.Name, ToolCallID: c.part.CallID, Detail: detail(c.part.Arguments)}, nil)
+	begun := t.engine.opts.Clock.Now()
 	c.result, c.err = t.engine.opts.Verbs.Call(ctx, t.scope, c.part.Name, c.part.Arguments)
+	c.took = max(t.engine.opts.Clock.Now().Sub(begun).Milliseconds(), 0)
 	t.engine.opts.Point(PointEffectReady)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -266,6 +270,10 @@ func (t *turn) commit(ctx context.Context, fn func(store.Tx) error) error {
 // outcome applies a call's change, if it has one, and returns the event of its result. The caller has checked the lease.
 func (t *turn) outcome(tx store.Tx, c *call) (sessionlog.Entry, error) {
 	event := wire.ToolResultEvent{Type: sessionlog.TypeToolResult, ToolCallID: c.part.CallID, Name: c.part.Name}
+	if c.took > 0 {
+		// Call and result may be written at once, so the times of their events do not tell.
+		event.Meta = &wire.EventMeta{DurationMs: c.took}
+	}
 	value, err := c.result.Value, c.err
 	if err == nil && c.result.Change != nil {
 		if value, err = c.result.Change.Apply(tx); err != nil {
