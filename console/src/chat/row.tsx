@@ -132,7 +132,7 @@ function Calls({ calls, byUser }: { calls: readonly Call[]; byUser: boolean }) {
 function CallLine({ call, byUser }: { call: Call; byUser: boolean }) {
   const [open, setOpen] = useState(false);
   const words = wording(call.call);
-  const took = call.finishedAt === undefined ? undefined : call.finishedAt - call.at;
+  const took = call.result?.meta?.durationMs ?? (call.finishedAt === undefined ? undefined : call.finishedAt - call.at);
   const failed = Boolean(call.result?.error);
   return (
     <div className="call" data-open={open}>
