@@ -10,6 +10,7 @@ import (
 
 	page "github.com/loam-agents/loam/console"
 	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/collector"
 	"github.com/loam-agents/loam/internal/command/exitcode"
 	"github.com/loam-agents/loam/internal/command/setting"
 	"github.com/loam-agents/loam/internal/server"
@@ -126,6 +127,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 		return exitcode.With(exitcode.Usage, err)
 	}
 	cfg.Logger = c.logger(a)
+	collector.Tune()
 	for _, note := range notes {
 		cfg.Logger.Warn(note)
 	}

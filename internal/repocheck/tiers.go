@@ -42,6 +42,7 @@ var rooms = []room{
 	{"internal/bounded", 0, product},
 	{"internal/buildinfo", 0, product},
 	{"internal/clock", 0, product},
+	{"internal/collector", 0, product},
 	{"internal/fault", 0, product},
 	{"internal/id", 0, product},
 	{"internal/logctx", 0, product},
