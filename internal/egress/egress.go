@@ -136,14 +136,17 @@ func (e *Egress) Close() {
 
 func (e *Egress) transport(dial func(context.Context, string, string) (net.Conn, error), header time.Duration) *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil,
-		DialContext:            dial,
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    TLSTimeout,
-		ResponseHeaderTimeout:  header,
-		IdleConnTimeout:        90 * time.Second,
-		MaxIdleConns:           100,
-		MaxIdleConnsPerHost:    16,
+		Proxy:                 nil,
+		DialContext:           dial,
+		ForceAttemptHTTP2:     true,
+		TLSHandshakeTimeout:   TLSTimeout,
+		ResponseHeaderTimeout: header,
+		IdleConnTimeout:       90 * time.Second,
+		MaxIdleConns:          256,
+		// Every worker may ask the same provider at once, and should find its connection again.
+		MaxIdleConnsPerHost: 64,
+		// A prompt goes out in few writes.
+		WriteBufferSize:        64 << 10,
 		MaxResponseHeaderBytes: 256 << 10,
 	}
 }

@@ -49,6 +49,7 @@ type Result struct {
 // Set is the surface of a server.
 type Set struct {
 	verbs      []Verb
+	documents  []tooldoc.Document
 	validators map[string]*tooldoc.Validator
 }
 
@@ -61,25 +62,20 @@ func NewSet(verbs ...Verb) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.documents = append(s.documents, d)
 		s.validators[d.Name] = validator
 	}
 	return s, nil
 }
 
-// Documents are the contracts, in order.
-func (s *Set) Documents() []tooldoc.Document {
-	out := make([]tooldoc.Document, len(s.verbs))
-	for i, v := range s.verbs {
-		out[i] = v.Document()
-	}
-	return out
-}
+// Documents are the contracts, in order. The caller does not change them.
+func (s *Set) Documents() []tooldoc.Document { return s.documents }
 
 // Find returns a verb by name, or nil.
 func (s *Set) Find(name string) Verb {
-	for _, v := range s.verbs {
-		if v.Document().Name == name {
-			return v
+	for i := range s.documents {
+		if s.documents[i].Name == name {
+			return s.verbs[i]
 		}
 	}
 	return nil
