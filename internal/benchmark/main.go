@@ -24,7 +24,7 @@ func main() {
 	write := flag.String("write", "", "document whose numbers are replaced; only print when empty")
 	frames := flag.String("probe-frames", "", "serve the lines of this file as bare frames (internal)")
 	spawn := flag.Bool("probe-spawn", false, "print a line and wait for the end of standard input (internal)")
-	profile := flag.String("profile", "", "write a CPU profile of the server under turns of 20 deltas to this file, and do nothing else")
+	profile := flag.String("profile", "", "write a CPU profile of the server to this file, and do nothing else; under turns of 20 deltas, or -only \"turns with calls\"")
 	only := flag.String("only", "", "run the probes and the one measurement of this name; only print")
 	flag.Parse()
 	var err error
@@ -59,7 +59,7 @@ func measure(document, profile, only string) error {
 	}
 	b := &bench{ctx: ctx, dir: dir, program: program, report: newReport()}
 	if profile != "" {
-		return b.profile(profile)
+		return b.profile(profile, only == "turns with calls")
 	}
 	for _, step := range []struct {
 		name string

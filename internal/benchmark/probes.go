@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/internal/model/scripted"
 )
 
 // probes measure what the machine itself costs, in the folder and minute of the other measurements.
@@ -25,8 +28,13 @@ func (b *bench) probes() (err error) {
 	if b.spawn, err = probeSpawn(b.ctx); err != nil {
 		return err
 	}
+	exchange, err := probeExchange(b.ctx)
+	if err != nil {
+		return err
+	}
 	b.report.add("Probes", row{what: "append of 4 KiB with fsync, median of 200", value: millis(b.flush)})
 	b.report.add("Probes", row{what: "plain process until its first line, median of 20", value: millis(b.spawn)})
+	b.report.add("Probes", row{what: "request of 8 KiB to the model and its answer with one call, without Loam, median of 200", value: millis(exchange)})
 	return nil
 }
 
@@ -49,6 +57,36 @@ func probeFlush(dir string) (time.Duration, error) {
 		took = append(took, time.Since(begun))
 	}
 	return quantile(took, 0.5), f.Close()
+}
+
+// probeExchange asks the scripted model as a turn with calls does, from a program that only reads the answer.
+func probeExchange(ctx context.Context) (p50 time.Duration, err error) {
+	m, err := scripted.New(scripted.Options{Discard: true, Script: scripted.Script{Turns: inSequence("write", memoryWrite)}})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"%s"}]}`, strings.Repeat("words ", 8192/6))
+	var took []time.Duration
+	for range 200 {
+		begun := time.Now()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.BaseURL(model.OpenAIChat)+"/chat/completions", strings.NewReader(body))
+		if err != nil {
+			return 0, err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			return 0, errors.Join(err, res.Body.Close())
+		}
+		took = append(took, time.Since(begun))
+		if err := res.Body.Close(); err != nil {
+			return 0, err
+		}
+	}
+	return quantile(took, 0.5), nil
 }
 
 // probeSpawn starts this program as a process that only prints a line.

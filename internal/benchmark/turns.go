@@ -73,11 +73,14 @@ func inSequence(name, arguments string) []scripted.Turn {
 	return append(turns, scripted.Turn{Repeat: true, Steps: call(1)})
 }
 
+// memoryWrite is the input of a call with an effect.
+const memoryWrite = `{"address":"~/memory/step-STEP.md","content":"text of this step"}`
+
 // calls measures turns with calls of two kinds: with effects, and pure.
 func (b *bench) calls() error {
 	const heading = "A turn with 5 calls, one after the other"
 	for _, kind := range []struct{ name, verb, arguments string }{
-		{"memory writes", "write", `{"address":"~/memory/step-STEP.md","content":"text of this step"}`},
+		{"memory writes", "write", memoryWrite},
 		{"memory reads", "read", `{"address":"~/memory/step-STEP.md"}`},
 	} {
 		w, err := b.open(inSequence(kind.verb, kind.arguments)...)
@@ -109,9 +112,13 @@ func (w *world) callInSequence() (*load, error) {
 	return w.drive(1, 60, "do it")
 }
 
-// profile records where the server spends its time under turns of 20 deltas.
-func (b *bench) profile(path string) error {
-	w, err := b.open(deltas())
+// profile records where the server spends its time: under turns of 20 deltas, or under turns with memory writes.
+func (b *bench) profile(path string, calls bool) error {
+	turns, sessions, count := []scripted.Turn{deltas()}, 8, 400
+	if calls {
+		turns, sessions, count = inSequence("write", memoryWrite), 1, 300
+	}
+	w, err := b.open(turns...)
 	if err != nil {
 		return err
 	}
@@ -120,8 +127,8 @@ func (b *bench) profile(path string) error {
 		return errors.Join(err, w.close())
 	}
 	done := make(chan error, 1)
-	go func() { done <- w.process.Profile(b.ctx, 8, f) }()
-	l, err := w.drive(8, 400, "go on")
+	go func() { done <- w.process.Profile(b.ctx, 5, f) }()
+	l, err := w.drive(sessions, count, "go on")
 	if err == nil {
 		fmt.Printf("p50 %s, CPU %s a turn, %.2f commits a turn\n", millis(quantile(l.times, 0.5)), millis(l.cpu()), l.commits())
 	}
