@@ -79,6 +79,8 @@ type Store interface {
 	// Alive tells whether the process that opened this database under an epoch still holds it. A false answer is certain to
 	// stay false; a true one may be late by the time that a server needs to notice a dead peer.
 	Alive(ctx context.Context, epoch int64) (bool, error)
+	// Peers is how many other processes hold this database. One that has just been killed may still be counted.
+	Peers(ctx context.Context) (int, error)
 	// Stats are counters since the store was opened.
 	Stats() Stats
 	// Check verifies the integrity of the database, for `loam doctor`.

@@ -105,8 +105,13 @@ func requireNoSecrets(tx store.Tx, source KeySource) error {
 	return nil
 }
 
-// adopt compares the key with the database's check text, and writes that text when no secret depends on an older one.
+// adopt compares the key with the database's check text, and writes that text when neither a secret nor a server at work
+// depends on another one.
 func (v *Vault) adopt(ctx context.Context, ring *keyring) error {
+	peers, err := v.store.Peers(ctx)
+	if err != nil {
+		return err
+	}
 	return v.store.Write(ctx, store.Interactive, func(tx store.Tx) error {
 		check, err := readCheck(tx)
 		if err != nil {
@@ -122,6 +127,9 @@ func (v *Vault) adopt(ctx context.Context, ring *keyring) error {
 			}
 			if err := requireNoSecrets(tx, v.source); err != nil {
 				return fmt.Errorf("%w: %s holds another key than the one that sealed this database; restore the right one", ErrWrongKey, v.source)
+			}
+			if peers > 0 {
+				return fmt.Errorf("%w: %s holds another key than the server that works on this database; give all servers one key", ErrWrongKey, v.source)
 			}
 		}
 		return writeCheck(tx, ring)

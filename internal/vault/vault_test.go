@@ -18,6 +18,7 @@ import (
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/id"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/store/postgres"
 	"github.com/loam-agents/loam/internal/store/sqlite"
 	"github.com/loam-agents/loam/internal/store/storetest"
 	"github.com/loam-agents/loam/internal/vault"
@@ -262,6 +263,30 @@ func TestAKeyThatWasLostWithoutSecretsIsReplaced(t *testing.T) {
 	b.Vault = open(t, b, b.key)
 	b.set(t, "x", "1", nil)
 	requireValue(t, open(t, b, b.key), "x", "1")
+}
+
+func TestServersOfOneDatabaseNeedOneKeyBeforeThereIsASecret(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresURL(t)
+	var stores []store.Store
+	for range 2 {
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		stores = append(stores, s)
+	}
+	first := setup(t, stores[0])
+	other := vault.FileKey{Path: filepath.Join(t.TempDir(), "vault.key")}
+	_, err := vault.Open(t.Context(), stores[1], other, first.clock, id.Sequence())
+	if !errors.Is(err, vault.ErrWrongKey) || !strings.Contains(err.Error(), "one key") {
+		t.Fatalf("got %v, want ErrWrongKey with advice", err)
+	}
+	first.set(t, "x", "1", nil)
+	second := first
+	second.store = stores[1]
+	requireValue(t, open(t, second, first.key), "x", "1")
 }
 
 func env(text string) vault.EnvKey {

@@ -187,6 +187,9 @@ func TestAProcessIsAliveForOthersUntilItCloses(t *testing.T) {
 		if alive, err := a.Alive(t.Context(), b.Epoch()); err != nil || alive != want {
 			t.Errorf("alive = %v, %v; want %v", alive, err, want)
 		}
+		if peers, err := a.Peers(t.Context()); err != nil || peers > 0 != want {
+			t.Errorf("%d peers, %v; want some: %v", peers, err, want)
+		}
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}

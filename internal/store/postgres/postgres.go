@@ -116,13 +116,23 @@ func (s *db) Stats() store.Stats {
 
 // Alive implements store.Store: a process that lives holds the advisory lock of its epoch.
 func (s *db) Alive(ctx context.Context, epoch int64) (bool, error) {
-	var held int64
-	err := s.Read(ctx, func(t store.Tx) error {
+	held, err := s.countLocks(ctx, "objid::bigint = ?", epoch)
+	return held > 0, err
+}
+
+// Peers implements store.Store.
+func (s *db) Peers(ctx context.Context) (int, error) {
+	return s.countLocks(ctx, "objid::bigint <> ?", s.epoch)
+}
+
+// countLocks counts the locks of living processes whose epoch meets the condition.
+func (s *db) countLocks(ctx context.Context, condition string, epoch int64) (held int, err error) {
+	err = s.Read(ctx, func(t store.Tx) error {
 		return t.QueryRow(`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-			AND classid::bigint = ? AND objid::bigint = ?`, lockClass, epoch).Scan(&held)
+			AND classid::bigint = ? AND `+condition, lockClass, epoch).Scan(&held)
 	})
-	return held > 0, err
+	return held, err
 }
 
 // Check implements store.Store: the server answers, keeps its promises of durability, and every index is usable.

@@ -107,6 +107,9 @@ func (s *db) Epoch() int64 { return s.epoch }
 // Alive implements store.Store: the directory's lock leaves room for one process.
 func (s *db) Alive(_ context.Context, epoch int64) (bool, error) { return epoch == s.epoch, nil }
 
+// Peers implements store.Store: the directory's lock leaves room for one process.
+func (s *db) Peers(context.Context) (int, error) { return 0, nil }
+
 // Stats implements store.Store.
 func (s *db) Stats() store.Stats {
 	if s.writer == nil {

@@ -39,6 +39,11 @@ var lifeRules = []rule{
 			}
 		}
 	}},
+	{"a process alone has no peers", func(t *testing.T, s store.Store) {
+		if peers, err := s.Peers(t.Context()); err != nil || peers != 0 {
+			t.Errorf("%d peers, %v", peers, err)
+		}
+	}},
 	{"a sound database passes its check", func(t *testing.T, s store.Store) {
 		if err := s.Check(t.Context()); err != nil {
 			t.Error(err)
