@@ -45,6 +45,13 @@ func routes() map[string]route {
 		"WriteAgentMemoryFile":  {method: put, path: "/agents/{agentId}/memory/{path...}", shape: bytesAsData},
 		"DeleteAgentMemoryFile": {method: del, path: "/agents/{agentId}/memory/{path...}"},
 
+		"ListAgentMemoryDir":      {method: get, path: "/agents/{agentId}/folder"},
+		"DownloadAgentMemoryFile": {method: post, path: "/agents/{agentId}/downloads"},
+		"BeginFileUpload":         {method: post, path: "/uploads"},
+		"AppendFileUploadChunk":   {method: put, path: "/uploads/{uploadId}", upload: true},
+		"CommitFileUpload":        {method: post, path: "/uploads/{uploadId}/commit"},
+		"AbortFileUpload":         {method: del, path: "/uploads/{uploadId}"},
+
 		"ListSessions":            {method: get, path: "/sessions", paged: true},
 		"GetSession":              {method: get, path: "/sessions/{sessionId}"},
 		"UpdateSession":           {method: patch, path: "/sessions/{sessionId}"},

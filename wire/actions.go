@@ -231,6 +231,16 @@ type MemoryFileRequest struct {
 	Path    string `json:"path"`
 }
 
+// ReadAgentMemoryFileRequest reads a file of an agent's memory whole; or, with Offset or Length, some of its bytes.
+type ReadAgentMemoryFileRequest struct {
+	AgentID string `json:"agentId"`
+	Path    string `json:"path"`
+	// Offset is where the part begins; 0 when not given.
+	Offset *int64 `json:"offset,omitempty"`
+	// Length is the most bytes of the part, at most 8 MiB, which is also what counts when it is not given.
+	Length *int64 `json:"length,omitempty"`
+}
+
 // ReadAgentMemoryFileResponse is a file with its bytes.
 type ReadAgentMemoryFileResponse struct {
 	AgentID string     `json:"agentId"`

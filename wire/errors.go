@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/loam-agents/loam/dagcbor"
@@ -84,6 +85,31 @@ const (
 	MsgRequestIDMismatch = "Client request ID payload mismatch"
 	MsgMessageIDMismatch = "Client message ID payload mismatch"
 )
+
+// Texts of uploads in chunks (spec §3.4). The first five have the status 400, the next three 413, the last 429.
+const (
+	MsgUploadTarget      = "Upload target is required"
+	MsgUploadUnsupported = "Unsupported upload target"
+	MsgUploadSize        = "Upload size must be a positive integer"
+	MsgChunkContent      = "Chunk content must be non-empty bytes"
+	MsgUploadOverrun     = "Upload exceeds its declared size"
+
+	MsgUploadFileSize       = "Upload exceeds the maximum file size"
+	MsgUploadAttachmentSize = "Upload exceeds the maximum attachment size"
+	MsgChunkTooLarge        = "Chunk is too large"
+
+	MsgTooManyUploads = "Too many uploads in progress"
+)
+
+// MsgChunkOffset answers, with status 409, a chunk that is not the next one.
+func MsgChunkOffset(offset, received int64) string {
+	return fmt.Sprintf("Chunk offset %d does not match %d bytes received", offset, received)
+}
+
+// MsgUploadIncomplete answers, with status 400, a commit that comes too early.
+func MsgUploadIncomplete(received, size int64) string {
+	return fmt.Sprintf("Upload has %d of %d bytes; cannot commit", received, size)
+}
 
 // MsgUnsupportedAction answers, with status 400, a name that the server does not know.
 func MsgUnsupportedAction(name string) string { return "Unsupported action: " + name }

@@ -50,7 +50,7 @@ func OpenDir(path string) (*Dir, error) {
 		return nil, fmt.Errorf("open the blob folder: %w", err)
 	}
 	d := &Dir{root: root}
-	if err := errors.Join(root.RemoveAll(partials), root.Mkdir(partials, 0o700), d.syncDir(".")); err != nil {
+	if err := errors.Join(root.RemoveAll(partials), root.Mkdir(partials, 0o700), root.MkdirAll(staged, 0o700), d.syncDir(".")); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the blob folder: %w", full(err)), root.Close())
 	}
 	return d, nil
@@ -241,7 +241,7 @@ func (d *Dir) Walk(ctx context.Context) iter.Seq2[Info, error] {
 			return
 		}
 		for _, s := range shards {
-			if s.Name() != partials && s.IsDir() && !d.walkShard(ctx, s.Name(), yield) {
+			if s.Name() != partials && s.Name() != staged && s.IsDir() && !d.walkShard(ctx, s.Name(), yield) {
 				return
 			}
 		}

@@ -82,7 +82,7 @@ func (c *agentsEdit) edited(ctx context.Context, a *app, before []byte) (text []
 	case "":
 		return a.edit(ctx, before, "agent.json")
 	case "-":
-		text, err = io.ReadAll(io.LimitReader(a.in, maxMemoryFile))
+		text, err = io.ReadAll(io.LimitReader(a.in, maxPiped))
 		return text, "", err
 	}
 	if text, err = os.ReadFile(c.From); err != nil {

@@ -1,10 +1,12 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -77,6 +79,9 @@ func (c *memoryRead) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	reply, err := client.Call[wire.ReadAgentMemoryFileResponse](ctx, cl, "ReadAgentMemoryFile", wire.MemoryFileRequest{AgentID: agent.ID, Path: c.Path})
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusRequestEntityTooLarge && !c.JSON {
+		return c.inParts(ctx, a, cl, agent.ID)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,10 +93,36 @@ func (c *memoryRead) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if isTerminal(a.out) {
-		return fmt.Errorf("%s is no text: send it to a file (loam memory read %s > FILE)", c.Path, quoted(c.Path))
+		return c.noText()
 	}
 	_, err = a.out.Write(reply.File.Data)
 	return err
+}
+
+func (c *memoryRead) noText() error {
+	return fmt.Errorf("%s is no text: send it to a file (loam memory read %s > FILE)", c.Path, quoted(c.Path))
+}
+
+// inParts prints a file that is too large for one answer.
+func (c *memoryRead) inParts(ctx context.Context, a *app, cl *client.Client, agentID string) error {
+	if isTerminal(a.out) {
+		return c.noText()
+	}
+	for offset, size := int64(0), int64(1); offset < size; {
+		request := wire.ReadAgentMemoryFileRequest{AgentID: agentID, Path: c.Path, Offset: &offset}
+		reply, err := client.Call[wire.ReadAgentMemoryFileResponse](ctx, cl, "ReadAgentMemoryFile", request)
+		if err != nil {
+			return err
+		}
+		if len(reply.File.Data) == 0 {
+			return fmt.Errorf("%s became shorter while it was read", c.Path)
+		}
+		if _, err := a.out.Write(reply.File.Data); err != nil {
+			return err
+		}
+		offset, size = offset+int64(len(reply.File.Data)), reply.File.Size
+	}
+	return nil
 }
 
 type memoryWrite struct {
@@ -100,16 +131,36 @@ type memoryWrite struct {
 	From string `help:"Take the bytes of this file instead of standard input." placeholder:"FILE"`
 }
 
-// maxMemoryFile bounds what is read for one file, in bytes; the server decides what it takes.
-const maxMemoryFile = 64 << 20
+// maxPiped bounds what is read from standard input, and wholeFile is up to which size a file is sent at once.
+const (
+	maxPiped  = 64 << 20
+	wholeFile = 4 << 20
+)
 
 // Run writes a file, in place of the one that is there.
 func (c *memoryWrite) Run(ctx context.Context, a *app) error {
-	raw, err := c.read(a)
+	from, length, err := c.open(a)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = from.Close() }()
 	cl, agent, err := c.find(ctx, a)
+	if err != nil {
+		return err
+	}
+	if err := c.send(ctx, cl, agent.ID, from, length); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "wrote %s (%s)\n", printable(c.Path), size(length))
+	return err
+}
+
+func (c *memoryWrite) send(ctx context.Context, cl *client.Client, agentID string, from io.Reader, length int64) error {
+	if length > wholeFile {
+		_, err := cl.Upload(ctx, wire.FileUploadTarget{Kind: wire.UploadMemory, AgentID: agentID, Path: c.Path}, length, from)
+		return err
+	}
+	raw, err := io.ReadAll(io.LimitReader(from, length))
 	if err != nil {
 		return err
 	}
@@ -117,28 +168,31 @@ func (c *memoryWrite) Run(ctx context.Context, a *app) error {
 	if utf8.Valid(raw) {
 		content = string(raw)
 	}
-	if _, err := cl.Do(ctx, map[string]any{"_": "WriteAgentMemoryFile", "agentId": agent.ID, "path": c.Path, "content": content}); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "wrote %s (%s)\n", printable(c.Path), size(int64(len(raw))))
+	_, err = cl.Do(ctx, map[string]any{"_": "WriteAgentMemoryFile", "agentId": agentID, "path": c.Path, "content": content})
 	return err
 }
 
-func (c *memoryWrite) read(a *app) ([]byte, error) {
-	from := io.Reader(a.in)
-	if c.From != "" {
-		f, err := os.Open(c.From)
-		if err != nil {
-			return nil, exitcode.With(exitcode.Usage, err)
+// open returns the bytes to write and how many they are. Standard input is read first: its length is not known before its end.
+func (c *memoryWrite) open(a *app) (io.ReadCloser, int64, error) {
+	if c.From == "" {
+		raw, err := io.ReadAll(io.LimitReader(a.in, maxPiped+1))
+		if err == nil && len(raw) > maxPiped {
+			err = errors.New("standard input is longer than 64 MiB: write it to a file and use --from FILE")
 		}
-		defer f.Close()
-		from = f
+		return io.NopCloser(bytes.NewReader(raw)), int64(len(raw)), err
 	}
-	raw, err := io.ReadAll(io.LimitReader(from, maxMemoryFile+1))
-	if err == nil && len(raw) > maxMemoryFile {
-		err = errors.New("the file is larger than 64 MiB")
+	f, err := os.Open(c.From)
+	if err != nil {
+		return nil, 0, exitcode.With(exitcode.Usage, err)
 	}
-	return raw, err
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file: send it to standard input", c.From)
+	}
+	if err != nil {
+		return nil, 0, exitcode.With(exitcode.Usage, errors.Join(err, f.Close()))
+	}
+	return f, info.Size(), nil
 }
 
 type memoryDelete struct {

@@ -5,10 +5,10 @@
 // store, Write puts the row into the caller's transaction. Likewise Stat finds the row and Load fetches the bytes.
 // Replaced and deleted bytes stay in the blob store until garbage collection.
 //
-// Limits: paths as Normalize says, files of at most MaxFileBytes, listings of at most MaxEntries. The number of files and
-// their sum have no limit here.
+// Limits: paths as Normalize says, files of at most MaxFileBytes in one piece and MaxStreamBytes in several, listings of at most
+// MaxEntries. The number of files and their sum have no limit here.
 //
-// memory is tier 2: it imports store, blobstore, fault and wire, and takes of the blob store what Blobs names. Operations
+// memory is tier 2: it imports store, blobstore, egress (for what its errors mean), fault and wire, and takes of the blob store what Blobs names. Operations
 // (tier 6), verbs and the Space (tier 4) call it.
 package memory
 
@@ -25,7 +25,7 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-// MaxFileBytes bounds one file, as the default bound of a request body does.
+// MaxFileBytes bounds what is written or read in one piece, as the default bound of a request body does.
 const MaxFileBytes = 32 << 20
 
 // The two encodings of a file, as the wire names them.
@@ -48,6 +48,8 @@ type Blobs interface {
 	Put(ctx context.Context, r io.Reader) (blobstore.Info, error)
 	// ReadAll returns the verified bytes of a hash, or an error when they are more than limit.
 	ReadAll(ctx context.Context, hash string, limit int64) ([]byte, error)
+	// Get opens a blob for reading; the caller closes it. It does not verify the content.
+	Get(ctx context.Context, hash string) (io.ReadCloser, blobstore.Info, error)
 }
 
 // Prepared is content whose bytes are in the blob store and whose row is not written yet.

@@ -17,9 +17,10 @@ import (
 // build makes a world: an agent that answered one message, with a file, an attachment, a provider and a secret.
 func build(t *testing.T, cfg server.Config) world {
 	t.Helper()
+	remote := remoteFile(t, &cfg)
 	h := servertest.Start(t, cfg)
 	m := servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
-	w := world{h: h, agent: h.Agent(m)}
+	w := world{h: h, agent: h.Agent(m), remote: remote}
 	w.session = h.Session(w.agent)
 	answer, err := h.Send(w.session, "hello")
 	if err != nil {
@@ -37,6 +38,7 @@ func build(t *testing.T, cfg server.Config) world {
 	w.signer = newKey(t, 30).ID().String()
 	w.capability = h.Delegate(newKey(t, 30))
 	w.signIn = signIn(t, h)
+	w.upload, w.abandoned = w.beginUpload("up.txt", 1), w.beginUpload("never.txt", 1)
 	return w
 }
 
@@ -129,6 +131,12 @@ func rows(w world) map[string]struct {
 		"ReadAgentMemoryFile":     {with(agent, object{"path": "a.txt"}), noAgent},
 		"WriteAgentMemoryFile":    {with(agent, object{"path": "b.txt", "content": "x"}), noAgent},
 		"DeleteAgentMemoryFile":   {with(agent, object{"path": "a.txt"}), noAgent},
+		"ListAgentMemoryDir":      {agent, noAgent},
+		"DownloadAgentMemoryFile": {with(agent, object{"url": w.remote}), noAgent},
+		"BeginFileUpload":         {object{"size": 1, "target": with(agent, object{"kind": "memory", "path": "c.txt"})}, noAgent},
+		"AppendFileUploadChunk":   {object{"uploadId": w.upload, "offset": 0, "content": []byte("x")}, wire.MsgUploadNotFound},
+		"CommitFileUpload":        {object{"uploadId": w.upload}, wire.MsgUploadNotFound},
+		"AbortFileUpload":         {object{"uploadId": w.abandoned}, wire.MsgUploadNotFound},
 		"UploadSessionAttachment": {with(session, object{"name": "b.txt", "content": []byte("x")}), noSession},
 		"ReadSessionAttachment":   {with(session, object{"attachmentId": w.attachment}), noSession},
 	}
@@ -184,7 +192,7 @@ func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	w := build(t, server.Config{})
 	stranger := w.h.As(newKey(t, 7))
-	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", signer: "none", capability: w.capability}
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", signer: "none", capability: w.capability, upload: "none", abandoned: "none", remote: w.remote}
 	foreign, missing := rows(w), rows(none)
 	for name, row := range foreign {
 		if row.gone == "" {

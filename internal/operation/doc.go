@@ -19,6 +19,7 @@ import (
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/account/passkey"
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/blobstore"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/fault"
@@ -141,13 +142,21 @@ type Models interface {
 	Facts(providerType, model string) catalogue.Model
 }
 
+// Blobs is where bytes are kept; a blobstore.Dir is one.
+type Blobs interface {
+	memory.Blobs
+	blobstore.Staging
+}
+
 // Options configure a Service.
 type Options struct {
-	Store    store.Store
-	Log      *sessionlog.Log
-	Runs     *runs.Queue
-	Vault    *vault.Vault
-	Blobs    memory.Blobs
+	Store store.Store
+	Log   *sessionlog.Log
+	Runs  *runs.Queue
+	Vault *vault.Vault
+	Blobs Blobs
+	// Download is the client of the egress class agent.
+	Download *http.Client
 	Engine   *engine.Engine
 	Models   Models
 	Notify   *notify.Notifier
@@ -203,7 +212,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), memoryOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations()} {
+		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}

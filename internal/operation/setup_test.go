@@ -137,6 +137,8 @@ type world struct {
 
 	h                                                     *servertest.Harness
 	agent, session, run, attachment, event, token, signIn string
+	// remote is the address of a file elsewhere, and the others are uploads without a chunk.
+	remote, upload, abandoned string
 }
 
 func sorted(list []string) []string {

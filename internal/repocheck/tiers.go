@@ -60,6 +60,7 @@ var rooms = []room{
 	{"internal/provider", 20, product},
 	{"internal/runs", 20, product},
 	{"internal/sessionlog", 20, product},
+	{"internal/upload", 20, product},
 	{"internal/vault", 20, product},
 
 	{"internal/hypermedia", 30, product},

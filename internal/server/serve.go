@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/loam-agents/loam/internal/account/nonce"
 	"github.com/loam-agents/loam/internal/buildinfo"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/upload"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -26,6 +28,8 @@ const (
 	// pruneEvery and pruneBatch: expired nonces are forgotten in the background.
 	pruneEvery = time.Minute
 	pruneBatch = 5000
+	// sweepEvery: abandoned uploads are forgotten in the background.
+	sweepEvery = 10 * time.Minute
 )
 
 func (s *Server) listen() error {
@@ -59,11 +63,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	stopAdmin := s.serveAdmin()
 	defer stopAdmin()
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
-	pruned := make(chan struct{})
-	go func() {
-		defer close(pruned)
-		s.prune(background)
-	}()
+	var housekeeping sync.WaitGroup
+	housekeeping.Go(func() { s.prune(background) })
+	housekeeping.Go(func() { s.sweep(background) })
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(s.listener) }()
 	var err error
@@ -73,7 +75,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	s.drain(context.WithoutCancel(ctx))
 	stopBackground()
-	<-pruned
+	housekeeping.Wait()
 	stopAdmin()
 	return errors.Join(err, s.Close())
 }
@@ -115,6 +117,20 @@ func (s *Server) prune(ctx context.Context) {
 		})
 		if err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Error("forget expired nonces", "error", err)
+		}
+	}
+}
+
+// sweep forgets uploads that nobody goes on with, from the start of the server on: the one before may have left some.
+func (s *Server) sweep(ctx context.Context) {
+	for {
+		if err := upload.Sweep(ctx, s.store, s.blobs, clock.Millis(s.cfg.Clock)); err != nil && ctx.Err() == nil {
+			s.cfg.Logger.Error("sweep abandoned uploads", "error", err)
+		}
+		select {
+		case <-s.cfg.Clock.After(sweepEvery):
+		case <-ctx.Done():
+			return
 		}
 	}
 }

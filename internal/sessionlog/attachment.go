@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 	"unicode"
@@ -37,12 +38,17 @@ func (l *Log) PrepareAttachment(ctx context.Context, name, mimeType string, cont
 	if len(content) == 0 {
 		return Attachment{}, fault.Invalid("Attachment content is required")
 	}
-	if len(content) > MaxAttachmentBytes {
-		return Attachment{}, fault.New(fault.TooLarge, "Attachment is too large: at most %d bytes", MaxAttachmentBytes)
-	}
-	blob, err := l.opts.Blobs.Put(ctx, bytes.NewReader(content))
+	return l.PrepareAttachmentFrom(ctx, name, mimeType, bytes.NewReader(content))
+}
+
+// PrepareAttachmentFrom is PrepareAttachment for content that does not come in one piece.
+func (l *Log) PrepareAttachmentFrom(ctx context.Context, name, mimeType string, content io.Reader) (Attachment, error) {
+	blob, err := l.opts.Blobs.Put(ctx, io.LimitReader(content, MaxAttachmentBytes+1))
 	if err != nil {
 		return Attachment{}, fmt.Errorf("keep attachment: %w", err)
+	}
+	if blob.Size > MaxAttachmentBytes {
+		return Attachment{}, fault.New(fault.TooLarge, "Attachment is too large: at most %d bytes", MaxAttachmentBytes)
 	}
 	name = baseName(name)
 	if mimeType == "" {

@@ -57,6 +57,11 @@ export interface AgentShown {
   systemPromptMarkdown: string;
 }
 
+export interface AppendFileUploadChunkResponse {
+  received: number;
+  uploadId: string;
+}
+
 export interface AttachmentInfo {
   createdAt: number;
   id: string;
@@ -68,6 +73,11 @@ export interface AttachmentInfo {
 
 export interface AttachmentResponse {
   attachment: AttachmentInfo;
+}
+
+export interface BeginFileUploadResponse {
+  maxChunkBytes: number;
+  uploadId: string;
 }
 
 export interface CallerInfo {
@@ -95,6 +105,11 @@ export interface ChildUsage {
   output: number;
   runs: number;
   total: number;
+}
+
+export interface CommitFileUploadResponse {
+  attachment?: AttachmentInfo;
+  entry?: MemoryEntry;
 }
 
 export interface CreateAgentResponse {
@@ -147,8 +162,28 @@ export interface Done {
   status: string;
 }
 
+export interface DownloadAgentMemoryFileResponse {
+  agentId: string;
+  contentType?: string;
+  entry: MemoryEntry;
+  finalUrl: string;
+}
+
 export interface End {
   reason: string;
+}
+
+export interface FileUploadRequest {
+  uploadId: string;
+}
+
+export interface FileUploadTarget {
+  agentId?: string;
+  kind: string;
+  mimeType?: string;
+  name?: string;
+  path?: string;
+  sessionId?: string;
 }
 
 export interface FindRunsResponse {
@@ -201,6 +236,15 @@ export interface KeyRequest {
 
 export interface KeyResponse {
   key: KeyInfo;
+}
+
+export interface ListAgentMemoryDirResponse {
+  agentId: string;
+  entries: MemoryEntry[];
+  path: string;
+  totalBytes: number;
+  totals: MemoryTotals;
+  truncated?: boolean;
 }
 
 export interface ListAgentMemoryResponse {
@@ -260,6 +304,12 @@ export interface MemoryFile {
   path: string;
   size: number;
   updatedAt: number;
+}
+
+export interface MemoryTotals {
+  bytes: number;
+  files: number;
+  truncated: boolean;
 }
 
 export interface MessagePart {

@@ -99,11 +99,33 @@ func (s *Scheme) Read(ctx context.Context, scope space.Scope, req space.ReadRequ
 	if listing != nil {
 		return directory(path, listing), nil
 	}
+	if file.Size > files.MaxFileBytes {
+		// What came in chunks may be larger than what is read at once, and the model sees little of it anyway.
+		return s.beginning(ctx, file)
+	}
 	loaded, err := files.Load(ctx, s.blobs, file)
 	if err != nil {
 		return nil, err
 	}
 	return fileResult(loaded), nil
+}
+
+// beginning is the result of a file that is not read whole.
+func (s *Scheme) beginning(ctx context.Context, file files.File) (space.Result, error) {
+	part, err := files.LoadPart(ctx, s.blobs, file, 0, MaxRead)
+	if err != nil {
+		return nil, err
+	}
+	part.Encoding = file.Encoding
+	if file.Encoding == files.UTF8 {
+		text := strings.ToValidUTF8(string(part.Data), "")
+		part.Content = &text
+	}
+	out := fileResult(part)
+	if part.Content != nil {
+		out["truncated"] = true
+	}
+	return out, nil
 }
 
 func directory(path string, l *files.Listing) space.Result {

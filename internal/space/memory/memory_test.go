@@ -179,6 +179,29 @@ func TestALongFileIsCutOnACharacter(t *testing.T) {
 	})
 }
 
+func TestOfAFileThatIsTooLargeToReadTheBeginningIsShown(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		for name, unit := range map[string]string{"text": "é234567", "binary": "\x00234567"} {
+			file, err := files.PrepareFrom(t.Context(), b.blobs, strings.NewReader(strings.Repeat(unit, files.MaxFileBytes/7)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = b.store.Write(t.Context(), store.Interactive, func(tx store.Tx) error {
+				_, err := files.Write(tx, scope.Agent, name, file, 1)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := b.read("~/memory/"+name, nil)
+			text := strings.Contains(got, unit+unit) && strings.Contains(got, `"encoding":"utf8"`)
+			if strings.Contains(got, `"truncated":true`) != (name == "text") || len(got) > memory.MaxRead+1000 || text != (name == "text") || strings.ContainsRune(got, '\uFFFD') {
+				t.Errorf("%s: %d bytes, %.200s", name, len(got), got)
+			}
+		}
+	})
+}
+
 func TestNobodyLeavesTheFolder(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.put("a.md", []byte("a"))

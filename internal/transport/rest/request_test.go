@@ -346,3 +346,20 @@ func TestATokenReachesWhatItsScopesSay(t *testing.T) {
 		}
 	}
 }
+
+func TestAChunkForAnotherPlaceIsToldWhereToGoOn(t *testing.T) {
+	t.Parallel()
+	w := build(t, server.Config{})
+	target := object{"kind": "memory", "agentId": w.agent, "path": "up.bin"}
+	id := servertest.Post[wire.BeginFileUploadResponse](w.api, "/uploads", object{"target": target, "size": 4}).UploadID
+	if a := w.api.Do("PUT", "/api/v1/uploads/"+id+"?offset=0", []byte("ab")); a.Status != http.StatusOK {
+		t.Fatalf("the first chunk: %d %s", a.Status, a.Body)
+	}
+	a := w.api.Do("PUT", "/api/v1/uploads/"+id+"?offset=0", []byte("abcd"))
+	if code, _, details := a.Problem(t); a.Status != http.StatusConflict || code != "conflict" || details["received"] != float64(2) {
+		t.Errorf("again: %d %s", a.Status, a.Body)
+	}
+	refused(t, w.api.Do("PUT", "/api/v1/uploads/"+id+"?offset=2", []byte{}), http.StatusBadRequest, "validation_failed")
+	refused(t, w.api.Do("PUT", "/api/v1/uploads/"+id, []byte("cd")), http.StatusBadRequest, "validation_failed")
+	refused(t, w.api.Do("PUT", "/api/v1/uploads/"+id+"?offset=x", []byte("cd")), http.StatusBadRequest, "validation_failed")
+}

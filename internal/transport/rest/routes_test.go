@@ -2,7 +2,9 @@ package rest_test
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -20,7 +22,7 @@ type call struct {
 	keep, as string
 }
 
-// walk uses every route once, in an order in which each finds what it needs.
+// walk uses every route, in an order in which each finds what it needs.
 func walk() []call {
 	message := text("hello")
 	return []call{
@@ -36,6 +38,13 @@ func walk() []call {
 		{"WriteAgentMemoryFile", "PUT", "/agents/{agentId}/memory/notes/a.txt", object{"content": "plan"}, "", ""},
 		{"ReadAgentMemoryFile", "GET", "/agents/{agentId}/memory/notes/a.txt", nil, "", ""},
 		{"ListAgentMemory", "GET", "/agents/{agentId}/memory", nil, "", ""},
+		{"ListAgentMemoryDir", "GET", "/agents/{agentId}/folder?path=notes", nil, "", ""},
+		{"DownloadAgentMemoryFile", "POST", "/agents/{agentId}/downloads", object{"url": "{remote}", "path": "got.txt"}, "", ""},
+		{"BeginFileUpload", "POST", "/uploads", object{"target": object{"kind": "memory", "agentId": "{agentId}", "path": "up.bin"}, "size": 4}, "uploadId", "uploadId"},
+		{"AppendFileUploadChunk", "PUT", "/uploads/{uploadId}?offset=0", []byte("four"), "", ""},
+		{"CommitFileUpload", "POST", "/uploads/{uploadId}/commit", nil, "", ""},
+		{"BeginFileUpload", "POST", "/uploads", object{"target": object{"kind": "memory", "agentId": "{agentId}", "path": "up.bin"}, "size": 4}, "uploadId", "uploadId"},
+		{"AbortFileUpload", "DELETE", "/uploads/{uploadId}", nil, "", ""},
 		{"DeleteAgentMemoryFile", "DELETE", "/agents/{agentId}/memory/notes/a.txt", nil, "", ""},
 		{"CreateSession", "POST", "/agents/{agentId}/sessions", object{"title": "First"}, "sessionId", "sessionId"},
 		{"UploadSessionAttachment", "POST", "/sessions/{sessionId}/attachments?name=a.txt", []byte("bytes"), "attachment.id", "attachmentId"},
@@ -88,8 +97,27 @@ func fill(path string, kept map[string]string) string {
 	return path
 }
 
+// fillBody is fill for the texts of an object.
+func fillBody(body any, kept map[string]string) any {
+	fields, ok := body.(object)
+	if !ok {
+		return body
+	}
+	out := object{}
+	for name, v := range fields {
+		if text, ok := v.(string); ok {
+			v = fill(text, kept)
+		}
+		out[name] = fillBody(v, kept)
+	}
+	return out
+}
+
 func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
+		remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("elsewhere")) }))
+		t.Cleanup(remote.Close)
+		cfg.EgressAllow = []string{strings.TrimPrefix(remote.URL, "http://")}
 		w := build(t, cfg)
 		w.h.Browser()
 		w.h.Delegate(newKey(t, 31))
@@ -100,18 +128,19 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 				routes[op.Name] = op.Route
 			}
 		}
-		kept := map[string]string{}
+		left := maps.Clone(routes)
+		kept := map[string]string{"remote": remote.URL}
 		var a servertest.Answer
 		for _, step := range walk() {
 			route := routes[step.op]
 			if route == nil {
 				t.Fatalf("%s has no route", step.op)
 			}
-			delete(routes, step.op)
+			delete(left, step.op)
 			if make, ok := step.body.(func(*testing.T, *servertest.Harness, servertest.Answer) any); ok {
 				step.body = make(t, w.h, a)
 			}
-			a = w.api.Do(step.method, "/api/v1"+fill(step.path, kept), step.body)
+			a = w.api.Do(step.method, "/api/v1"+fill(step.path, kept), fillBody(step.body, kept))
 			if a.Header.Get("X-Request-Id") == "" || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s: headers %v", step.op, a.Header)
 			}
@@ -129,7 +158,7 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 				kept[step.as] = pick(t, servertest.JSON[any](t, a), step.keep)
 			}
 		}
-		for name := range routes {
+		for name := range left {
 			t.Errorf("the walk leaves out %s", name)
 		}
 	})
