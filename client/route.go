@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/loam-agents/loam/dagcbor"
@@ -54,6 +55,7 @@ func routes() map[string]route {
 
 		"ListSessions":            {method: get, path: "/sessions", paged: true},
 		"GetSession":              {method: get, path: "/sessions/{sessionId}"},
+		"GetSessionEvent":         {method: get, path: "/sessions/{sessionId}/events/{seq}"},
 		"UpdateSession":           {method: patch, path: "/sessions/{sessionId}"},
 		"DeleteSession":           {method: del, path: "/sessions/{sessionId}"},
 		"MessageSession":          {method: post, path: "/sessions/{sessionId}/messages"},
@@ -62,9 +64,10 @@ func routes() map[string]route {
 		"UploadSessionAttachment": {method: post, path: "/sessions/{sessionId}/attachments", upload: true},
 		"ReadSessionAttachment":   {method: get, path: "/sessions/{sessionId}/attachments/{attachmentId}", download: true},
 
-		"FindRuns":  {method: get, path: "/runs"},
-		"GetRun":    {method: get, path: "/runs/{runId}"},
-		"CancelRun": {method: post, path: "/runs/{runId}/cancel"},
+		"FindRuns":      {method: get, path: "/runs"},
+		"GetRun":        {method: get, path: "/runs/{runId}"},
+		"GetRunJournal": {method: get, path: "/runs/{runId}/journal"},
+		"CancelRun":     {method: post, path: "/runs/{runId}/cancel"},
 
 		"ListModelProviders":  {method: get, path: "/providers"},
 		"SetModelProvider":    {method: put, path: "/providers/{name}"},
@@ -160,6 +163,9 @@ func fill(path string, fields map[string]any) (string, error) {
 		}
 		name, rest := strings.CutSuffix(strings.TrimSuffix(name, "}"), "...")
 		text, _ := fields[name].(string)
+		if n, ok := fields[name].(int64); ok {
+			text = strconv.FormatInt(n, 10)
+		}
 		if text == "" {
 			return "", fmt.Errorf("client: the field %s is needed", name)
 		}

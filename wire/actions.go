@@ -123,6 +123,17 @@ type GetSessionResponse struct {
 	HasMoreBefore        bool           `json:"hasMoreBefore,omitempty"`
 }
 
+// SessionEventRequest names an event of a session.
+type SessionEventRequest struct {
+	SessionID string `json:"sessionId"`
+	Seq       int64  `json:"seq"`
+}
+
+// SessionEventResponse is an event, whole.
+type SessionEventResponse struct {
+	Event SessionEvent `json:"event"`
+}
+
 // ListSessionsRequest lists sessions of the account, of an agent, or of a parent session.
 type ListSessionsRequest struct {
 	AgentID         *string         `json:"agentId,omitempty"`
@@ -130,6 +141,8 @@ type ListSessionsRequest struct {
 	Cursor          json.RawMessage `json:"cursor,omitempty"`
 	ParentSessionID *string         `json:"parentSessionId,omitempty"`
 	IncludeChildren *bool           `json:"includeChildren,omitempty"`
+	// ExcludeTriggered leaves out the sessions that a trigger started.
+	ExcludeTriggered *bool `json:"excludeTriggered,omitempty"`
 }
 
 // ListSessionsResponse is a page of sessions, newest update first, and the agents they belong to.
@@ -189,6 +202,26 @@ type RunRequest struct {
 // RunResponse is one run.
 type RunResponse struct {
 	Run RunInfo `json:"run"`
+}
+
+// RunJournalRequest reads the journal of a run after a seq.
+type RunJournalRequest struct {
+	RunID    string `json:"runId"`
+	AfterSeq *int64 `json:"afterSeq,omitempty"`
+}
+
+// RunJournalResponse is a run's journal in seq order. Turns keep none: what they do stands in the log of their session.
+type RunJournalResponse struct {
+	RunID   string            `json:"runId"`
+	Entries []RunJournalEntry `json:"entries"`
+}
+
+// RunJournalEntry is one entry of a journal; its seq begins at 1 in each run.
+type RunJournalEntry struct {
+	RunID     string  `json:"runId"`
+	Seq       int64   `json:"seq"`
+	Entry     Payload `json:"entry"`
+	CreatedAt int64   `json:"createdAt"`
 }
 
 // ListRunsRequest lists runs by exactly one of root (a tree, oldest first), session or agent (newest first).

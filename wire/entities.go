@@ -105,6 +105,8 @@ type SessionEvent struct {
 	Seq       int64   `json:"seq"`
 	Event     Payload `json:"event"`
 	CreatedAt int64   `json:"createdAt"`
+	// Truncated says that Event holds the beginnings of what is large in it; GetSessionEvent has it whole.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // Payload is a JSON object that is kept as it was written. In CBOR it is the same object as a map.

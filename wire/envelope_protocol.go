@@ -7,7 +7,7 @@ const (
 	// EnvelopeType is the `type` of every envelope.
 	EnvelopeType = "AgentsAction"
 	// ProtocolNumber is the version that this package speaks.
-	ProtocolNumber = 2
+	ProtocolNumber = 3
 	// MinClientProtocol is the oldest version that a server admits. A client that declares none speaks version 1.
 	MinClientProtocol = 1
 	// ClockWindow is how far an action's timestamp may be from the server's clock, either way and inclusive.

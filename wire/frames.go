@@ -60,7 +60,7 @@ func (f *Frame) AppendJSON(b []byte) ([]byte, error) {
 
 // onlyEvent tells whether a frame has a key and an event and nothing else.
 func (f *Frame) onlyEvent() bool {
-	return f.Kind == FrameAppend && f.Event != nil && f.ConnectedAt == 0 && f.AccountID == "" && f.RunID == "" && f.Seq == 0 &&
+	return f.Kind == FrameAppend && f.Event != nil && !f.Event.Truncated && f.ConnectedAt == 0 && f.AccountID == "" && f.RunID == "" && f.Seq == 0 &&
 		f.Entry == nil && f.CreatedAt == 0 && f.PartialID == "" && f.Patch == nil && f.Value == nil && f.Message == "" && f.Code == "" &&
 		f.At == 0 && f.Seqs == nil
 }

@@ -117,6 +117,8 @@ func rows(w world) map[string]struct {
 		"DeleteToken":             {object{"tokenId": w.token}, "Token not found"},
 		"CreateSession":           {agent, noAgent},
 		"GetSession":              {session, noSession},
+		"GetSessionEvent":         {with(session, object{"seq": 1}), noSession},
+		"GetRunJournal":           {run, noRun},
 		"ListSessions":            {agent, noAgent},
 		"UpdateSession":           {with(session, object{"title": "New"}), noSession},
 		"DeleteSession":           {session, noSession},

@@ -128,7 +128,7 @@ func (c *Call) agentResponse(tx store.Tx, a agent.Agent) (wire.GetAgentResponse,
 		return wire.GetAgentResponse{}, err
 	}
 	out := wire.GetAgentResponse{Agent: c.agentInfo(a, RoleOwner, activity)}
-	if out.SessionCount, err = sessionlog.CountTopLevel(tx, a.ID); err != nil || c.Caller.Protocol >= 2 {
+	if out.SessionCount, err = sessionlog.CountTopLevel(tx, a.ID); err != nil || c.Caller.Protocol >= wire.SinceSessionCount {
 		return out, err
 	}
 	page, _, err := sessionlog.List(tx, sessionlog.Query{Agent: a.ID, TopLevel: true, Limit: maxV1Sessions})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loam-agents/loam/internal/fault"
@@ -133,10 +134,23 @@ type SessionsFields struct {
 	ParentSessionID *string `json:"parentSessionId,omitempty"`
 	// IncludeChildren of false leaves out sessions that another one has started.
 	IncludeChildren *bool `json:"includeChildren,omitempty"`
+	// ExcludeTriggered leaves out the sessions that a trigger started.
+	ExcludeTriggered *bool `json:"excludeTriggered,omitempty"`
 	// Limit is at most 200; 50 when not given.
 	Limit *int64 `json:"limit,omitempty"`
 	// Cursor is the nextCursor of the page before.
 	Cursor *string `json:"cursor,omitempty"`
+}
+
+// shapeSeq reads a seq that stands in a path.
+func shapeSeq(fields map[string]any) error {
+	text, _ := fields["seq"].(string)
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fault.Invalid("seq must be a positive integer").With("field", "seq")
+	}
+	fields["seq"] = seq
+	return nil
 }
 
 // SessionsPage is a page of sessions and the agents they belong to.

@@ -19,6 +19,10 @@ func runOperations() []Operation {
 		{Name: "CancelRun", Response: "CancelRunResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: cancelRun,
 			Route: &Route{Method: "POST", Path: "/runs/{runId}/cancel", Summary: "Cancel a run and what it started",
 				Request: wire.RunRequest{}, Reply: wire.CancelRunResponse{}}},
+		{Name: "GetRunJournal", Response: "GetRunJournalResponse", Access: Read, Effect: Query, Since: "0.2", handle: getRunJournal,
+			Route: &Route{Method: "GET", Path: "/runs/{runId}/journal", Summary: "Read the journal of a run",
+				Note:    "Turns keep none: what they do stands in the log of their session.",
+				Request: wire.RunJournalRequest{}, Reply: wire.RunJournalResponse{}}},
 		{Name: "FindRuns", Response: "FindRunsResponse", Access: Read, Effect: Query, Since: "0.2", handle: findRuns,
 			Route: &Route{Method: "GET", Path: "/runs", Summary: "List runs, newest first",
 				Note:    "Runs that fit every filter; those of a tree (rootRunId) come oldest first.",
@@ -118,6 +122,26 @@ func (c *Call) selectRuns(tx store.Tx, req *wire.ListRunsRequest, limit int64) (
 		return runs.OfAgent(tx, *req.AgentID, limit)
 	}
 	return nil, fault.Invalid("ListRuns requires rootRunId, sessionId, or agentId")
+}
+
+// getRunJournal answers what the kinds of runs that there are have written: turns keep their record in the session's log.
+func getRunJournal(ctx context.Context, c *Call) (Result, error) {
+	var req wire.RunJournalRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	runID, err := bounded.Name(req.RunID, "Run ID")
+	if err != nil {
+		return Result{}, err
+	}
+	if _, err := AfterSeq(req.AfterSeq); err != nil {
+		return Result{}, err
+	}
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		_, _, err := c.onRun(tx, runID)
+		return err
+	})
+	return Result{Value: wire.RunJournalResponse{RunID: runID, Entries: []wire.RunJournalEntry{}}}, err
 }
 
 func cancelRun(ctx context.Context, c *Call) (Result, error) {

@@ -25,6 +25,9 @@ func sessionOperations() []Operation {
 			Route: &Route{Method: "GET", Path: "/sessions/{sessionId}", Summary: "Read a session with its events",
 				Note:    "All events after afterSeq; or, with beforeSeq or limit, the newest ones before beforeSeq.",
 				Request: wire.GetSessionRequest{}, Reply: wire.GetSessionResponse{}}},
+		{Name: "GetSessionEvent", Response: "GetSessionEventResponse", Access: Read, Effect: Query, Since: "0.2", handle: getSessionEvent,
+			Route: &Route{Method: "GET", Path: "/sessions/{sessionId}/events/{seq}", Summary: "Read an event of a session",
+				Request: wire.SessionEventRequest{}, Reply: wire.SessionEventResponse{}, shape: shapeSeq}},
 		{Name: "ListSessions", Response: "ListSessionsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listSessions,
 			Route: &Route{Method: "GET", Path: "/sessions", Summary: "List sessions, newest update first",
 				Request: SessionsFields{}, Reply: SessionsPage{}, shape: shapeSessions, present: presentSessions}},
@@ -135,6 +138,11 @@ func getSession(ctx context.Context, c *Call) (Result, error) {
 		if out.Events, out.HasMoreBefore, err = eventPage(tx, &s, after, &req); err != nil {
 			return err
 		}
+		if c.Caller.Protocol >= wire.SinceTruncated && !c.Caller.Routed && (req.BeforeSeq != nil || req.Limit != nil) {
+			if err := truncate(out.Events); err != nil {
+				return err
+			}
+		}
 		if out.SystemPromptMarkdown, err = c.opts.Engine.SystemPrompt(tx, a.Definition, s); err != nil {
 			return err
 		}
@@ -142,6 +150,29 @@ func getSession(ctx context.Context, c *Call) (Result, error) {
 		return err
 	})
 	return Result{Value: out, Tag: tag}, err
+}
+
+func getSessionEvent(ctx context.Context, c *Call) (Result, error) {
+	var req wire.SessionEventRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	sessionID, err := bounded.Name(req.SessionID, "Session ID")
+	if err != nil {
+		return Result{}, err
+	}
+	if req.Seq < 1 {
+		return Result{}, fault.Invalid("seq must be a positive integer").With("field", "seq")
+	}
+	var out wire.SessionEventResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		if _, _, err := c.onSession(tx, sessionID); err != nil {
+			return err
+		}
+		out.Event, err = sessionlog.EventAt(tx, sessionID, req.Seq)
+		return err
+	})
+	return Result{Value: out}, err
 }
 
 // AfterSeq checks the cursor of a replay: a non-negative integer, zero when absent.
@@ -252,6 +283,9 @@ func sessionQuery(req *wire.ListSessionsRequest) (q sessionlog.Query, err error)
 		}
 	}
 	q.TopLevel = req.IncludeChildren != nil && !*req.IncludeChildren
+	if req.ExcludeTriggered != nil && *req.ExcludeTriggered {
+		q.Without = runs.TriggeredSession
+	}
 	if len(req.Cursor) > 0 && string(req.Cursor) != "null" {
 		var cursor *wire.SessionListCursor
 		if json.Unmarshal(req.Cursor, &cursor) != nil || cursor == nil || cursor.UpdatedBefore <= 0 || cursor.IDBefore == "" {

@@ -148,6 +148,19 @@ func Events(tx store.Tx, sessionID string, after, limit int64) ([]wire.SessionEv
 		WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?`, sessionID, after, limit)
 }
 
+// EventAt returns one event. It fails with not_found when the log has no such seq.
+func EventAt(tx store.Tx, sessionID string, seq int64) (wire.SessionEvent, error) {
+	found, err := events(tx, sessionID, `SELECT id, seq, payload, created_at FROM session_events
+		WHERE session_id = ? AND seq = ?`, sessionID, seq)
+	if err == nil && len(found) == 0 {
+		return wire.SessionEvent{}, fault.Missing("Session event not found")
+	}
+	if err != nil {
+		return wire.SessionEvent{}, err
+	}
+	return found[0], nil
+}
+
 // EventsBefore returns the newest events with seq < before, in order, at most limit of them.
 func EventsBefore(tx store.Tx, sessionID string, before, limit int64) ([]wire.SessionEvent, error) {
 	return events(tx, sessionID, `SELECT id, seq, payload, created_at FROM (

@@ -99,6 +99,8 @@ type Query struct {
 	Account, Agent, Parent string
 	// TopLevel leaves out sessions that have a parent.
 	TopLevel bool
+	// Without is a condition on sessions.id in SQL; sessions that meet it are left out. Empty leaves none out.
+	Without string
 	// After is the last row of the page before.
 	After *wire.SessionListCursor
 	// Limit is at most 200.
@@ -121,6 +123,9 @@ func List(tx store.Tx, q Query) (page []Session, more bool, err error) {
 	}
 	if q.TopLevel && q.Parent == "" {
 		add("parent_session_id IS NULL")
+	}
+	if q.Without != "" {
+		add("NOT " + q.Without)
 	}
 	if q.After != nil {
 		add("(updated_at < ? OR (updated_at = ? AND id < ?))", q.After.UpdatedBefore, q.After.UpdatedBefore, q.After.IDBefore)

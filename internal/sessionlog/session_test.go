@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
@@ -309,5 +311,31 @@ func (b *bench) rows(t *testing.T) string {
 		err := tx.QueryRow(`SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM session_events), (SELECT count(*) FROM session_attachments)`).
 			Scan(&sessions, &events, &attachments)
 		return fmt.Sprintf("%d sessions, %d events, %d attachments", sessions, events, attachments), err
+	})
+}
+
+func TestSessionsThatATriggerStartedCanBeLeftOut(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		queue := runs.New(runs.Options{Store: b.store, Clock: b.clock, IDs: id.Sequence(), Owner: "nobody"})
+		var byUser string
+		for _, origin := range []string{"user", "trigger"} {
+			s := b.create(t, sessionlog.CreateParams{})
+			if origin == "user" {
+				byUser = s.ID
+			}
+			b.write(t, func(tx store.Tx) error {
+				_, err := queue.Enqueue(tx, runs.Spec{Account: s.Account, Kind: runs.KindAgent, Agent: s.Agent, Session: s.ID, Origin: origin, Title: "t"})
+				return err
+			})
+		}
+		for without, want := range map[string]int{"": 2, runs.TriggeredSession: 1} {
+			got := read(t, b, func(tx store.Tx) ([]sessionlog.Session, error) {
+				page, _, err := sessionlog.List(tx, sessionlog.Query{Account: "account", Without: without, Limit: 10})
+				return page, err
+			})
+			if len(got) != want || without != "" && got[0].ID != byUser {
+				t.Errorf("without %q: %d sessions", without, len(got))
+			}
+		}
 	})
 }

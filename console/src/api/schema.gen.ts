@@ -464,6 +464,18 @@ export interface RunInfo {
   usage?: RunUsage;
 }
 
+export interface RunJournalEntry {
+  createdAt: number;
+  entry: Record<string, unknown>;
+  runId: string;
+  seq: number;
+}
+
+export interface RunJournalResponse {
+  entries: RunJournalEntry[];
+  runId: string;
+}
+
 export interface RunPlan {
   ownerRunId?: string;
   settledAt?: number;
@@ -519,6 +531,11 @@ export interface SessionEvent {
   id: string;
   seq: number;
   sessionId: string;
+  truncated?: boolean;
+}
+
+export interface SessionEventResponse {
+  event: SessionEvent;
 }
 
 export interface SessionInfo {

@@ -31,7 +31,7 @@ func TestTheDocumentOfTheProtocolIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(text)
-	for name, part := range map[string]string{"actions": actionsTable(), "bytes": workedBytes(t)} {
+	for name, part := range map[string]string{"actions": actionsTable(), "bytes": workedBytes(t), "versions": versionsTable()} {
 		begin, end := "<!-- "+name+": generated -->\n", "<!-- end of "+name+" -->"
 		before, rest, ok := strings.Cut(got, begin)
 		_, after, closed := strings.Cut(rest, end)
@@ -54,12 +54,23 @@ func TestTheDocumentOfTheProtocolIsTrue(t *testing.T) {
 // actionsTable is the operation table as the protocol's clients see it.
 func actionsTable() string {
 	var b strings.Builder
-	b.WriteString("| action | who | answer | since |\n|---|---|---|---|\n")
+	b.WriteString("| action | who | answer | served since Loam |\n|---|---|---|---|\n")
 	for _, op := range operation.New(operation.Options{}).Operations() {
 		if op.Response == "" {
 			continue
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s |\n", op.Name, op.Access, op.Response, op.Since)
+	}
+	return b.String()
+}
+
+// versionsTable is what older clients get otherwise.
+func versionsTable() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "This server speaks version %d and admits clients from version %d on.\n\n", wire.ProtocolNumber, wire.MinClientProtocol)
+	b.WriteString("| version | what | from this version on | before |\n|---|---|---|---|\n")
+	for _, c := range wire.Changes() {
+		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", c.Since, c.Name, c.Now, c.Before)
 	}
 	return b.String()
 }

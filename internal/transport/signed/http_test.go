@@ -56,7 +56,7 @@ func TestRoutesExistWithAndWithoutThePrefix(t *testing.T) {
 			if got.status != c.status || c.body != "" && string(got.body) != c.body || c.status == 204 && len(got.body) != 0 {
 				t.Errorf("%d %q, want %d %q", got.status, got.body, c.status, c.body)
 			}
-			if got.header.Get(wire.ProtocolHeader) != "2" || got.header.Get("Access-Control-Expose-Headers") != wire.ProtocolHeader {
+			if got.header.Get(wire.ProtocolHeader) != "3" || got.header.Get("Access-Control-Expose-Headers") != wire.ProtocolHeader {
 				t.Errorf("the protocol is not told: %v", got.header)
 			}
 		})
@@ -216,7 +216,7 @@ func TestHealthAndVersionHaveEveryField(t *testing.T) {
 	}
 	delete(health, "uptime")
 	want := `{"codeExec":false,"codeExecReason":"This version runs no code.","codeExecReasonCode":"config-disabled","codeExecRuntimes":[],` +
-		`"hmServerUrl":"https://hm.example","ipfsServerUrl":"https://ipfs.example","minClientProtocol":1,"protocol":2,"status":"ok",` +
+		`"hmServerUrl":"https://hm.example","ipfsServerUrl":"https://ipfs.example","minClientProtocol":1,"protocol":3,"status":"ok",` +
 		`"subscriptionAuth":false,"version":"dev","webTools":{"readBrowser":false,"search":false}}`
 	if got, _ := json.Marshal(health); string(got) != want {
 		t.Errorf("health is %s\nwant %s", got, want)
@@ -227,7 +227,7 @@ func TestHealthAndVersionHaveEveryField(t *testing.T) {
 			t.Errorf("%s is %v", k, version[k])
 		}
 	}
-	if version["protocol"] != 2.0 || version["minClientProtocol"] != 1.0 || len(version) != 6 {
+	if version["protocol"] != 3.0 || version["minClientProtocol"] != 1.0 || len(version) != 6 {
 		t.Errorf("version is %v", version)
 	}
 }

@@ -117,7 +117,7 @@ func dial(t testing.TB, h *servertest.Harness, subprotocols ...string) *socket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := resp.Header.Get(wire.ProtocolHeader); got != "2" {
+	if got := resp.Header.Get(wire.ProtocolHeader); got != "3" {
 		t.Errorf("the upgrade says protocol %q", got)
 	}
 	conn.SetReadLimit(64 << 20)
