@@ -14,6 +14,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/command/exitcode"
 	"github.com/loam-agents/loam/internal/command/setting"
+	"github.com/loam-agents/loam/internal/web/pdftext"
 )
 
 // commands is the whole command line.
@@ -66,6 +67,9 @@ func isTerminal(stream any) bool {
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
+	if slices.Equal(os.Args[1:], []string{pdftext.Argument}) {
+		return pdftext.Main(os.Stdin, os.Stdout)
+	}
 	ctx, watch, stop := watchSignals(context.Background())
 	defer stop()
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, lookup: os.LookupEnv, environ: os.Environ(), signals: watch}

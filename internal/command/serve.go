@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -67,6 +68,12 @@ type serveCommand struct {
 	DrainDelay       time.Duration     `help:"How long a server that was told to stop goes on while /readyz says that it is not ready; for servers behind a load balancer." placeholder:"DURATION" env:"LOAM_DRAIN_DELAY" default:"0s"`
 	HMServerURL      string            `name:"hm-server-url" help:"Hypermedia server that clients are told." placeholder:"URL" env:"LOAM_HM_SERVER_URL"`
 	IPFSServerURL    string            `name:"ipfs-server-url" help:"IPFS server that clients are told; the hypermedia server when not set." placeholder:"URL" env:"LOAM_IPFS_SERVER_URL"`
+	SearXNGURL       string            `name:"searxng-url" help:"SearXNG instance that web_search asks; its JSON format must be on." placeholder:"URL" env:"LOAM_SEARXNG_URL"`
+	SearchEngines    []string          `help:"Search engines in the order in which web_search asks them: searxng, duckduckgo, brave, tavily, exa. SearXNG alone when only its address is set." placeholder:"NAME" env:"LOAM_SEARCH_ENGINES"`
+	SearchKey        map[string]string `help:"Key of a search engine; better in the variable or the file than on the command line." placeholder:"NAME=KEY" env:"LOAM_SEARCH_KEY"`
+	SearchURL        map[string]string `help:"Another address of a search engine, such as a gateway." placeholder:"NAME=URL" env:"LOAM_SEARCH_URL"`
+	CrawlerURL       string            `help:"Crawl4AI service for web pages that need a browser. It must not reach private networks." placeholder:"URL" env:"LOAM_CRAWLER_URL"`
+	CrawlerToken     string            `help:"Bearer token of the crawler service; better in the variable or the file than on the command line." placeholder:"TOKEN" env:"LOAM_CRAWLER_TOKEN"`
 	LogLevel         string            `help:"Least level that is logged: debug, info, warn or error." enum:"debug,info,warn,error" placeholder:"LEVEL" env:"LOAM_LOG_LEVEL" default:"info"`
 	LogFormat        string            `help:"Form of log lines: text or json." enum:"text,json" placeholder:"text|json" env:"LOAM_LOG_FORMAT" default:"text"`
 
@@ -96,6 +103,9 @@ func (c *serveCommand) configuration(a *app) (server.Config, error) {
 	if cfg.IPFSServerURL, err = setting.CheckURL("ipfs-server-url", c.IPFSServerURL); err != nil {
 		return cfg, err
 	}
+	if err := c.applyWeb(&cfg); err != nil {
+		return cfg, err
+	}
 	if cfg.IPFSServerURL == "" {
 		cfg.IPFSServerURL = cfg.HMServerURL
 	}
@@ -103,6 +113,21 @@ func (c *serveCommand) configuration(a *app) (server.Config, error) {
 		return cfg, err
 	}
 	return cfg, cfg.Check()
+}
+
+// applyWeb puts the settings of reading and searching the web into a server's configuration.
+func (c *serveCommand) applyWeb(cfg *server.Config) (err error) {
+	if cfg.SearXNGURL, err = setting.CheckURL("searxng-url", c.SearXNGURL); err != nil {
+		return err
+	}
+	if cfg.CrawlerURL, err = setting.CheckURL("crawler-url", c.CrawlerURL); err != nil {
+		return err
+	}
+	if cfg.Executable, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	cfg.CrawlerToken, cfg.SearchEngines, cfg.SearchKeys, cfg.SearchURLs = c.CrawlerToken, c.SearchEngines, c.SearchKey, c.SearchURL
+	return nil
 }
 
 func (c *serveCommand) logger(a *app) *slog.Logger {

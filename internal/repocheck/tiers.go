@@ -44,6 +44,7 @@ var rooms = []room{
 	{"internal/clock", 0, product},
 	{"internal/collector", 0, product},
 	{"internal/fault", 0, product},
+	{"internal/fence", 0, product},
 	{"internal/id", 0, product},
 	{"internal/logctx", 0, product},
 

@@ -62,6 +62,16 @@ type Config struct {
 	Page http.Handler
 	// HMServerURL and IPFSServerURL are told to clients in /api/health; empty until a hypermedia server is configured.
 	HMServerURL, IPFSServerURL string
+	// SearXNGURL is a SearXNG instance. SearchEngines are asked in order (search.Names); SearXNG alone when empty. SearchKeys and
+	// SearchURLs are by engine.
+	SearXNGURL             string
+	SearchEngines          []string
+	SearchKeys, SearchURLs map[string]string
+	// CrawlerURL is a Crawl4AI service for pages that need a browser, and CrawlerToken its bearer token.
+	CrawlerURL, CrawlerToken string
+	// Executable is the path of a program that reads PDF files when it is started as pdftext.Argument says: this one. No PDF is read
+	// when it is empty.
+	Executable string
 	// Logger receives everything; discarded when nil.
 	Logger *slog.Logger
 	// Clock and IDs are seams for tests.

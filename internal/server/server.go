@@ -32,6 +32,7 @@ import (
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/space"
 	spacememory "github.com/loam-agents/loam/internal/space/memory"
+	"github.com/loam-agents/loam/internal/space/page"
 	"github.com/loam-agents/loam/internal/space/self"
 	spacetools "github.com/loam-agents/loam/internal/space/tools"
 	"github.com/loam-agents/loam/internal/store"
@@ -66,6 +67,7 @@ type Server struct {
 	// capabilities fetches capabilities by their CID; nil without an IPFS server.
 	capabilities func(ctx context.Context, cid string) ([]byte, error)
 	catalogue    *catalogue.Catalogue
+	outside      outside
 	bus          *bus.Local
 	log          *sessionlog.Log
 	notify       *notify.Notifier
@@ -132,6 +134,9 @@ func (s *Server) build(ctx context.Context) (err error) {
 		return err
 	}
 	if s.capabilities, err = s.fetcher(); err != nil {
+		return err
+	}
+	if err := s.openOutside(); err != nil {
 		return err
 	}
 	if s.catalogue, err = catalogue.New(s.cfg.ModelsFile); err != nil {
@@ -233,6 +238,7 @@ func (s *Server) surface() (*verbs.Set, error) {
 		spacememory.New(s.store, s.blobs, s.cfg.Clock, memoryChanged),
 		spacetools.New(catalog, spacetools.Guide{Resource: "memory", Markdown: spacememory.Guide}),
 		self.New(s.store, func() []string { return nil }),
+		page.New(s.outside.reader),
 	)
 	set, err := verbs.NewSet(verbs.NewRead(router), verbs.NewWrite(router), verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log))
 	return set, err

@@ -162,7 +162,7 @@ func TestTheAliasOfTheDatabaseIsAFile(t *testing.T) {
 func TestFeaturesThatAreAbsentAreReportedOnceAndAWrongSandboxIsAnError(t *testing.T) {
 	t.Parallel()
 	notes, err := setting.CheckAliases([]string{
-		"PATH=x", "SEED_AGENTS_SEARXNG_URL=http://x", "SEED_AGENTS_DB_PATH=y", "SEED_AGENTS_EXEC_BACKEND=microsandbox",
+		"PATH=x", "SEED_AGENTS_SUBSCRIPTION_AUTH=1", "SEED_AGENTS_DB_PATH=y", "SEED_AGENTS_EXEC_BACKEND=microsandbox",
 		"SEED_AGENTS_EXEC_CPUS=1", "SEED_AGENTS_ACTIVITY_POLL_INTERVAL_MS=1", "SEED_AGENTS_NEW=1",
 	})
 	if err != nil {
@@ -173,7 +173,7 @@ func TestFeaturesThatAreAbsentAreReportedOnceAndAWrongSandboxIsAnError(t *testin
 		"SEED_AGENTS_EXEC_BACKEND is not used by this version",
 		"SEED_AGENTS_EXEC_CPUS is not used by this version",
 		"SEED_AGENTS_NEW is unknown and was ignored",
-		"SEED_AGENTS_SEARXNG_URL is not used by this version",
+		"SEED_AGENTS_SUBSCRIPTION_AUTH is not used by this version",
 	}
 	if strings.Join(notes, "\n") != strings.Join(want, "\n") {
 		t.Errorf("notes:\n%s", strings.Join(notes, "\n"))
