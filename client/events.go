@@ -145,6 +145,8 @@ func ended(data []byte) error {
 	switch end.Reason {
 	case "revoked", "expired":
 		return permanentError{&Error{Status: http.StatusUnauthorized, Message: "The token does not work any more: it is " + end.Reason, Code: "unauthenticated"}}
+	case "deleted":
+		return permanentError{&Error{Status: http.StatusNotFound, Message: "What was followed has been deleted", Code: "not_found"}}
 	}
 	return fmt.Errorf("client: the server closed the stream: %s", end.Reason)
 }

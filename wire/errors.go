@@ -23,6 +23,8 @@ const (
 	MsgProtocolTooOld = "This client is too old for the server. Update it and try again."
 	// CodeProtocolTooOld is the one `code` that clients know.
 	CodeProtocolTooOld = "protocol_too_old"
+	// CodeDeleted stands in an unsubscribed frame of stream 2: what the key is about was deleted.
+	CodeDeleted = "deleted"
 )
 
 // Texts of authentication, all with status 401, in the order of the checks.

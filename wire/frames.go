@@ -29,7 +29,7 @@ type Frame struct {
 	Value any `json:"value,omitempty"`
 	// Message is the text of an error.
 	Message string `json:"message,omitempty"`
-	// Code names an error that clients act on, only protocol_too_old today.
+	// Code names an error that clients act on, only protocol_too_old today, or why the server ended a subscription: deleted.
 	Code string `json:"code,omitempty"`
 	// At and Seqs stand in a heartbeat: the server's time in epoch milliseconds, and the last seq that was sent for each session key.
 	At   int64            `json:"at,omitempty"`
@@ -84,7 +84,7 @@ const (
 	FrameChange        = "change"
 	FrameError         = "error"
 	// Stream 2 only. A heartbeat comes every 15 seconds; caught_up ends the replay of a subscription and carries the last seq;
-	// unsubscribed is the last frame of a key.
+	// unsubscribed is the last frame of a key, with the code deleted when the server ended it.
 	FrameHeartbeat    = "heartbeat"
 	FrameCaughtUp     = "caught_up"
 	FrameUnsubscribed = "unsubscribed"

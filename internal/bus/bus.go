@@ -22,6 +22,8 @@ type Message struct {
 	Topic string
 	// Frame is what subscribers receive.
 	Frame wire.Frame
+	// Gone says, in place of a frame, that what the topic is about was deleted: nothing is published on it any more.
+	Gone bool
 
 	once    sync.Once
 	encoded []byte
@@ -38,6 +40,9 @@ func New(topic string, frame wire.Frame) *Message {
 	}
 	return &Message{Topic: topic, Frame: frame}
 }
+
+// Gone makes the message that what a topic is about was deleted.
+func Gone(topic string) *Message { return &Message{Topic: topic, Gone: true} }
 
 // JSON is the frame's text form. It is encoded once however many subscribers send it.
 func (m *Message) JSON() []byte {

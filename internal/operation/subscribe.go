@@ -105,6 +105,26 @@ func (s *Service) LastSeq(ctx context.Context, sessionID string) (last int64, er
 	return last, err
 }
 
+// LastSeqs are the seqs of the newest events of sessions that Admit has admitted, by their ids; those that were deleted are left
+// out.
+func (s *Service) LastSeqs(ctx context.Context, sessionIDs []string) (last map[string]int64, err error) {
+	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
+		last, err = sessionlog.LastSeqs(tx, sessionIDs)
+		return err
+	})
+	return last, err
+}
+
+// SessionState is the frame that tells the present state of a session that Admit has admitted.
+func (s *Service) SessionState(ctx context.Context, sessionID string) (frame wire.Frame, err error) {
+	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
+		session, err := sessionlog.Get(tx, sessionID)
+		frame = wire.Frame{Kind: wire.FrameChange, Key: wire.KeySession + sessionID, Value: session.Info()}
+		return err
+	})
+	return frame, err
+}
+
 // EventsAfter is a page of a session's events for a subscription that Admit has admitted.
 func (s *Service) EventsAfter(ctx context.Context, sessionID string, after, limit int64) (events []wire.SessionEvent, err error) {
 	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {

@@ -51,6 +51,8 @@ func TestWhatAServerDoesIsCounted(t *testing.T) {
 		)
 		session := h.Session(h.Agent(m))
 		frames := h.Watch("sessions/"+session, 0)
+		events, _ := h.REST(h.Token()).Stream("/stream")
+		servertest.UntilEvent(t, events, "caught_up")
 		if _, err := h.Send(session, "hello"); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +103,8 @@ func TestWhatAServerDoesIsCounted(t *testing.T) {
 			`loam_operations_total{code="ok",name="MessageSession",transport="http"} 1`,
 			`loam_operations_total{code="canceled",name="MessageSession",transport="http"} 1`,
 			`loam_http_requests_total{method="POST",route="/api/message",status="499"} 1`,
-			`loam_streams_open 0`,
+			`loam_streams_open 1`,
+			`loam_stream_events_sent_total [1-9]\d*`,
 			`loam_operations_total{code="provider_error",name="MessageSession",transport="http"} 1`,
 			`loam_operations_total{code="validation_failed",name="unknown",transport="http"} 1`,
 			`loam_run_queue_wait_seconds_count{lane="interactive"} 3`,

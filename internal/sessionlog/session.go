@@ -93,6 +93,30 @@ func Get(tx store.Tx, sessionID string) (Session, error) {
 	return s, err
 }
 
+// LastSeqs are the seqs of the newest events of sessions by their ids, zero where there is none. Sessions that do not exist are
+// left out. It takes at most a few hundred ids.
+func LastSeqs(tx store.Tx, ids []string) (map[string]int64, error) {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	rows, err := tx.Query(`SELECT id, last_seq FROM sessions WHERE id IN (`+strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")+`)`, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := make(map[string]int64, len(ids))
+	for rows.Next() {
+		var id string
+		var last int64
+		if err := rows.Scan(&id, &last); err != nil {
+			return nil, err
+		}
+		out[id] = last
+	}
+	return out, rows.Err()
+}
+
 // Query selects a page of sessions, newest update first.
 type Query struct {
 	// Exactly one of Account, Agent and Parent selects.
@@ -294,14 +318,16 @@ func (l *Log) DeleteAgent(tx store.Tx, agentID string) error {
 	return nil
 }
 
-// changed announces a session's snapshot, and its deletion as a hint only.
+// changed announces a session's snapshot, or to those who watch it that it is gone.
 func (l *Log) changed(tx store.Tx, s *Session, reason string) {
 	info := s.Info()
 	change := Change{Session: s.ID, Agent: s.Agent, Account: s.Account, Reason: reason}
 	tx.AfterCommit(func() {
-		if reason != ReasonDeleted {
-			frame := wire.Frame{Kind: wire.FrameChange, Value: info}
-			l.opts.Bus.Publish(bus.New(wire.KeySession+change.Session, frame))
+		topic := wire.KeySession + change.Session
+		if reason == ReasonDeleted {
+			l.opts.Bus.Publish(bus.Gone(topic))
+		} else {
+			l.opts.Bus.Publish(bus.New(topic, wire.Frame{Kind: wire.FrameChange, Value: info}))
 		}
 		l.opts.Changed(change)
 	})

@@ -2,6 +2,7 @@ package sessionlog_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -294,8 +295,14 @@ func TestDeleteRemovesTheRowsAndPromotesTheChildren(t *testing.T) {
 		if got := b.rows(t); got != "2 sessions, 2 events, 2 attachments" {
 			t.Errorf("%s are left", got)
 		}
-		if n := len(frames(t, b, watched)); n > 0 || !slices.Equal(b.reasons(), []string{"session-deleted"}) {
-			t.Errorf("a deletion is a hint only; %d frames", n)
+		if seen := frames(t, b, watched); len(seen) != 1 || !seen[0].Gone || !slices.Equal(b.reasons(), []string{"session-deleted"}) {
+			t.Errorf("a deletion tells its watchers %v", seen)
+		}
+		last := read(t, b, func(tx store.Tx) (map[string]int64, error) {
+			return sessionlog.LastSeqs(tx, []string{doomed.ID, child.ID, other.ID})
+		})
+		if !maps.Equal(last, map[string]int64{child.ID: 1, other.ID: 1}) {
+			t.Errorf("the last seqs are %v", last)
 		}
 		b.write(t, func(tx store.Tx) error { return b.log.DeleteAgent(tx, "agent") })
 		if got := b.rows(t); got != "0 sessions, 0 events, 0 attachments" {

@@ -52,8 +52,8 @@ type Sockets interface {
 
 // Streams are counters of event streams.
 type Streams interface {
-	// Streams is how many are open.
-	Streams() int
+	// Streams returns how many are open, and how many events were sent on all of them so far.
+	Streams() (open int, sent int64)
 }
 
 // Queue tells how busy the workers are.
@@ -129,8 +129,9 @@ func (m *Metrics) Watch(s Sources) {
 		return 0
 	})
 	gauge("loam_sockets_open", "Open WebSocket connections.", func() float64 { n, _ := s.Sockets.Stats(); return float64(n) })
-	gauge("loam_streams_open", "Open event streams (SSE).", func() float64 { return float64(s.Streams.Streams()) })
+	gauge("loam_streams_open", "Open event streams (SSE).", func() float64 { n, _ := s.Streams.Streams(); return float64(n) })
 	count("loam_frames_sent_total", "Frames sent on all WebSocket connections.", func() float64 { _, n := s.Sockets.Stats(); return float64(n) })
+	count("loam_stream_events_sent_total", "Events sent on all event streams (SSE).", func() float64 { _, n := s.Streams.Streams(); return float64(n) })
 	count("loam_frames_coalesced_total", "Partial frames merged into the one before, since their reader was behind.", func() float64 { return float64(s.Bus.Stats().Merged) })
 	count("loam_subscribers_lost_total", "Readers that were given up because they could not keep up; they reconnect and resume.", func() float64 { return float64(s.Bus.Stats().Lost) })
 

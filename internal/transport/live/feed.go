@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/notify"
@@ -22,6 +23,8 @@ type Sink interface {
 	Frame(ctx context.Context, f *wire.Frame) error
 	// Message sends a frame that was published to all.
 	Message(ctx context.Context, m *bus.Message) error
+	// Gone says that what a topic is about was deleted: nothing of it comes any more.
+	Gone(ctx context.Context, topic string) error
 }
 
 // Feed is what one client follows. One goroutine uses it.
@@ -102,6 +105,8 @@ func (f *Feed) Flush(ctx context.Context) error {
 		case strings.HasPrefix(m.Topic, notify.KeyCredential):
 			return ErrRevoked
 		case f.left[m.Topic]:
+		case m.Gone:
+			err = f.gone(ctx, m.Topic)
 		case ev == nil:
 			if m.Partial() && f.overtaken(m.Topic, batch[i+1:]) {
 				continue
@@ -119,6 +124,59 @@ func (f *Feed) Flush(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// CompareEvery is how often a stream calls Compare.
+const CompareEvery = 4 * time.Second
+
+// Compare asks the database how far the sessions have come that are followed, and sends what is missing with the state that
+// belongs to it: the announcement of a last event may be lost between servers, and no later one would show the gap (design §7).
+// Sessions that were deleted are Gone. A database that cannot be asked now is asked again the next time.
+func (f *Feed) Compare(ctx context.Context) error {
+	var sessions []string
+	for topic := range f.sent {
+		if id, ok := strings.CutPrefix(topic, wire.KeySession); ok {
+			sessions = append(sessions, id)
+		}
+	}
+	if len(sessions) == 0 {
+		return nil
+	}
+	last, err := f.ops.LastSeqs(ctx, sessions)
+	if err != nil {
+		return nil
+	}
+	for _, id := range sessions {
+		topic := wire.KeySession + id
+		seq, there := last[id]
+		switch {
+		case !there:
+			err = f.gone(ctx, topic)
+		case seq > f.sent[topic]:
+			err = f.catchUp(ctx, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catchUp sends a session's events that were not sent, and its state, whose announcement was lost with theirs.
+func (f *Feed) catchUp(ctx context.Context, session string) error {
+	if err := f.events(ctx, session, f.sent[wire.KeySession+session]); err != nil {
+		return err
+	}
+	state, err := f.ops.SessionState(ctx, session)
+	if err != nil {
+		return err
+	}
+	return f.sink.Frame(ctx, &state)
+}
+
+func (f *Feed) gone(ctx context.Context, topic string) error {
+	f.Leave(topic)
+	return f.sink.Gone(ctx, topic)
 }
 
 // overtaken tells whether the next durable event of a topic was already sent.

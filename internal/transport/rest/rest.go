@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/clock"
@@ -49,6 +50,8 @@ type Server struct {
 	mux     *http.ServeMux
 	streams live.Group
 	quota   quota
+	// sent counts the events of all streams.
+	sent atomic.Int64
 	// document is the encoded OpenAPI document, made when somebody asks.
 	document func() []byte
 }

@@ -34,6 +34,7 @@ const (
 	endRevoked  = "revoked"
 	endExpired  = "expired"
 	endTooSlow  = "too_slow"
+	endDeleted  = "deleted"
 )
 
 // event is one kind of event of a stream, for the document.
@@ -54,8 +55,8 @@ type Done struct {
 	LastSeq int64  `json:"lastSeq"`
 }
 
-// End says why the server closes the stream: shutdown, revoked, expired or too_slow. After shutdown and too_slow a client connects
-// again with the id of its last event.
+// End says why the server closes the stream: shutdown, revoked, expired, too_slow, or deleted, when what was followed is no more.
+// After shutdown and too_slow a client connects again with the id of its last event.
 type End struct {
 	Reason string `json:"reason"`
 }
@@ -182,7 +183,7 @@ func (f *follower) end(reason string) {
 func (f *follower) follow(ctx context.Context, snapshot []wire.Frame, after int64, expired <-chan time.Time) error {
 	defer func() { _ = f.conn.SetWriteDeadline(time.Time{}) }()
 	err := f.begin(ctx, snapshot, after)
-	next := f.server.opts.Clock.After(beat)
+	next, compare := f.server.opts.Clock.After(beat), f.server.opts.Clock.After(live.CompareEvery)
 	for err == nil {
 		select {
 		case <-f.stop:
@@ -198,6 +199,9 @@ func (f *follower) follow(ctx context.Context, snapshot []wire.Frame, after int6
 		case <-next:
 			next = f.server.opts.Clock.After(beat)
 			err = f.write([]byte(":\n\n"))
+		case <-compare:
+			compare = f.server.opts.Clock.After(live.CompareEvery)
+			err = f.feed.Compare(ctx)
 		case <-expired:
 			f.end(endExpired)
 		case <-f.stop:
@@ -256,6 +260,12 @@ func (f *follower) Frame(_ context.Context, frame *wire.Frame) error {
 	return nil
 }
 
+// Gone implements live.Sink.
+func (f *follower) Gone(context.Context, string) error {
+	f.end(endDeleted)
+	return nil
+}
+
 // session sends a session's state, and that it is done when it was at work before.
 func (f *follower) session(info *wire.SessionInfo) error {
 	if err := f.send("session", "", info); err != nil {
@@ -290,6 +300,7 @@ func (f *follower) event(name, id string, data []byte) error {
 	// JSON has no line ends, which would end the data.
 	out.Write(data)
 	out.WriteString("\n\n")
+	f.server.sent.Add(1)
 	return f.write(out.Bytes())
 }
 
@@ -300,8 +311,8 @@ func (f *follower) write(b []byte) error {
 	return err
 }
 
-// Streams is how many event streams are open.
-func (s *Server) Streams() int { return s.streams.Len() }
+// Streams returns how many event streams are open, and how many events were sent on all of them so far.
+func (s *Server) Streams() (open int, sent int64) { return s.streams.Len(), s.sent.Load() }
 
 // Close ends the streams and waits until they have ended or ctx does.
 func (s *Server) Close(ctx context.Context) { s.streams.Close(ctx) }

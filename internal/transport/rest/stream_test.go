@@ -13,6 +13,8 @@ import (
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
+	"github.com/loam-agents/loam/internal/store/storetest"
+	"github.com/loam-agents/loam/internal/transport/live"
 	"github.com/loam-agents/loam/internal/transport/rest"
 	"github.com/loam-agents/loam/wire"
 )
@@ -166,6 +168,54 @@ func TestAStreamEndsWithItsServer(t *testing.T) {
 	}
 	if ev, open := <-events; open {
 		t.Errorf("after the end comes %v", ev)
+	}
+}
+
+func TestAStreamEndsWhenItsSessionIsDeleted(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		w := build(t, cfg)
+		session, kept := w.session(t), w.session(t)
+		events, _ := w.api.Stream("/sessions/" + session + "/stream")
+		servertest.UntilEvent(t, events, "caught_up")
+		others, _ := w.api.Stream("/sessions/" + kept + "/stream")
+		servertest.UntilEvent(t, others, "caught_up")
+		w.api.Do("DELETE", "/api/v1/sessions/"+session, nil)
+		if last := servertest.UntilEvent(t, events, "end"); last[len(last)-1].Data != `{"reason":"deleted"}` {
+			t.Errorf("the end says %v", last)
+		}
+		if ev, open := <-events; open {
+			t.Errorf("after the end comes %v", ev)
+		}
+		servertest.Post[object](w.api, "/sessions/"+kept+"/messages", text("still here?"))
+		servertest.UntilEvent(t, others, "done")
+		// With its agent goes every session of it.
+		w.api.Do("DELETE", "/api/v1/agents/"+w.agent, nil)
+		if last := servertest.UntilEvent(t, others, "end"); last[len(last)-1].Data != `{"reason":"deleted"}` {
+			t.Errorf("the end says %v", last)
+		}
+	})
+}
+
+func TestAStreamFindsWhatAnotherServerAnnouncedToNobodyHere(t *testing.T) {
+	t.Parallel()
+	fake := clock.NewFake(time.Now())
+	cfg := server.Config{Clock: fake, DatabaseURL: storetest.PostgresURL(t)}
+	w := build(t, cfg)
+	session := w.session(t)
+	events, _ := w.api.Stream("/sessions/" + session + "/stream")
+	servertest.UntilEvent(t, events, "caught_up")
+	other := servertest.NewElsewhere(t, cfg.DatabaseURL)
+	other.Say(session, "the last words", "From elsewhere")
+	fake.Advance(live.CompareEvery)
+	found := servertest.UntilEvent(t, events, "done")
+	if names(found) != "event session done" || ids(found) != "1" || !strings.Contains(found[0].Data, "the last words") ||
+		!strings.Contains(found[1].Data, "From elsewhere") {
+		t.Errorf("the comparison brings %v", found)
+	}
+	other.Delete(session)
+	fake.Advance(live.CompareEvery)
+	if last := servertest.UntilEvent(t, events, "end"); len(last) != 1 || last[0].Data != `{"reason":"deleted"}` {
+		t.Errorf("a deleted session brings %v", last)
 	}
 }
 

@@ -62,9 +62,11 @@ type socket struct {
 	// second says that the client chose stream 2, and binary that its frames are CBOR.
 	second, binary bool
 
-	// account and keys belong to the reader.
+	// account belongs to the reader.
 	account string
-	keys    map[string]bool
+	// held guards keys, which count towards MaxSubscriptions.
+	held sync.Mutex
+	keys map[string]bool
 	// late tears the connection when a frame takes too long, and text is where frames are encoded.
 	late *time.Timer
 	text []byte
@@ -209,6 +211,7 @@ func (c *socket) enqueue(j job) {
 // job, so whatever is published afterwards is sent after the replay.
 func (c *socket) write(ctx context.Context) {
 	err := c.Frame(ctx, &wire.Frame{Kind: wire.FrameConnected, ConnectedAt: clock.Millis(c.server.opts.Clock)})
+	compare := c.server.opts.Clock.After(live.CompareEvery)
 	var beat <-chan time.Time
 	if c.second {
 		beat = c.server.opts.Clock.After(Heartbeat)
@@ -227,6 +230,9 @@ func (c *socket) write(ctx context.Context) {
 		case <-beat:
 			beat = c.server.opts.Clock.After(Heartbeat)
 			err = c.heartbeat(ctx)
+		case <-compare:
+			compare = c.server.opts.Clock.After(live.CompareEvery)
+			err = c.feed.Compare(ctx)
 		case <-c.stop:
 			return
 		}
@@ -272,6 +278,24 @@ func (c *socket) Frame(ctx context.Context, f *wire.Frame) error {
 		c.text = b
 	}
 	return c.send(b)
+}
+
+// Gone implements live.Sink. The first stream has no frame for it: its clients read session-deleted on the account's key.
+func (c *socket) Gone(ctx context.Context, topic string) error {
+	for key, of := range c.topics {
+		if of != topic {
+			continue
+		}
+		delete(c.topics, key)
+		c.release(key)
+		if !c.second {
+			continue
+		}
+		if err := c.Frame(ctx, &wire.Frame{Kind: wire.FrameUnsubscribed, Key: key, Code: wire.CodeDeleted}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxKeptText bounds the memory that a socket keeps for the texts of frames.

@@ -26,7 +26,7 @@ func (c *socket) unsubscribe(kind websocket.MessageType, raw []byte) bool {
 	if decode(raw, &m) != nil || m.Name != wire.UnsubscribeAction {
 		return false
 	}
-	delete(c.keys, m.Key)
+	c.release(m.Key)
 	c.enqueue(func(ctx context.Context) error { return c.leave(ctx, m.Key) })
 	return true
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
+	"github.com/loam-agents/loam/internal/store/storetest"
+	"github.com/loam-agents/loam/internal/transport/live"
 	"github.com/loam-agents/loam/internal/transport/signed"
 	"github.com/loam-agents/loam/wire"
 )
@@ -123,6 +125,69 @@ func TestStream2EndsASubscriptionAndOnlyThat(t *testing.T) {
 			t.Errorf("a new subscription gets %v", again)
 		}
 	})
+}
+
+func TestStream2EndsTheSubscriptionOfADeletedSession(t *testing.T) {
+	second(t, func(t *testing.T, stream string) {
+		h := servertest.Start(t, server.Config{})
+		agent := h.Agent(servertest.Scripted(t))
+		deleted, kept := h.Session(agent), h.Session(agent)
+		s := dial(t, h, stream)
+		for _, session := range []string{deleted, kept} {
+			s.subscribe(h.Key, "sessions/"+session, nil)
+			s.until(func(f map[string]any) bool { return f["_"] == "caught_up" })
+		}
+		for _, session := range []string{deleted, kept} {
+			servertest.Call[wire.DeleteSessionResponse](h, "DeleteSession", map[string]any{"sessionId": session})
+			if f := s.next(); f["_"] != "unsubscribed" || f["key"] != "sessions/"+session || f["code"] != wire.CodeDeleted || len(f) != 3 {
+				t.Fatalf("a deletion is %v", f)
+			}
+		}
+	})
+}
+
+func TestTheFirstStreamSaysNothingOfADeletedSession(t *testing.T) {
+	t.Parallel()
+	h := servertest.Start(t, server.Config{})
+	session := h.Session(h.Agent(servertest.Scripted(t)))
+	s := dial(t, h)
+	s.subscribe(h.Key, "sessions/"+session, nil)
+	if f := s.next(); f["_"] != "change" {
+		t.Fatalf("a subscription begins with %v", f)
+	}
+	servertest.Call[wire.DeleteSessionResponse](h, "DeleteSession", map[string]any{"sessionId": session})
+	s.send(sign(t, h.Key, map[string]any{"_": "Subscribe", "key": "sessions/" + session}))
+	if f := s.next(); f["_"] != "error" || f["message"] != "Session not found" {
+		t.Errorf("after a deletion comes %v", f)
+	}
+}
+
+func TestASocketFindsWhatAnotherServerAnnouncedToNobodyHere(t *testing.T) {
+	t.Parallel()
+	fake := clock.NewFake(time.Now())
+	cfg := server.Config{Clock: fake, DatabaseURL: storetest.PostgresURL(t)}
+	h := servertest.Start(t, cfg)
+	agent := h.Agent(servertest.Scripted(t))
+	session, quiet := h.Session(agent), h.Session(agent)
+	s := dial(t, h, wire.StreamJSON)
+	for _, session := range []string{session, quiet} {
+		s.subscribe(h.Key, "sessions/"+session, nil)
+		s.until(func(f map[string]any) bool { return f["_"] == "caught_up" })
+	}
+	other := servertest.NewElsewhere(t, cfg.DatabaseURL)
+	other.Say(session, "the last words", "From elsewhere")
+	fake.Advance(live.CompareEvery)
+	if f := s.next(); f["_"] != "append" || seqOf(f) != 1 || f["key"] != "sessions/"+session {
+		t.Fatalf("the comparison brings %v", f)
+	}
+	if f := s.next(); f["_"] != "change" || f["value"].(map[string]any)["title"] != "From elsewhere" {
+		t.Fatalf("then %v", f)
+	}
+	other.Delete(quiet)
+	fake.Advance(live.CompareEvery)
+	if f := s.next(); f["_"] != "unsubscribed" || f["key"] != "sessions/"+quiet {
+		t.Errorf("a deleted session brings %v", f)
+	}
 }
 
 func TestKeysThatWereLeftMakeRoom(t *testing.T) {

@@ -26,7 +26,7 @@ func (c *socket) subscribe(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(c.keys) >= MaxSubscriptions && !c.keys[key] {
+	if c.full(key) {
 		return fault.New(fault.TooLarge, "Too many subscriptions on one socket: at most %d", MaxSubscriptions)
 	}
 	who := caller(env, "websocket", c.server.opts.IDs())
@@ -35,9 +35,29 @@ func (c *socket) subscribe(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	c.account, c.keys[key] = account, true
+	c.account = account
+	c.hold(key)
 	c.enqueue(func(ctx context.Context) error { return c.begin(about(ctx, who, key), account, admitted, after) })
 	return nil
+}
+
+// full tells whether the socket has no room for a key that it does not hold.
+func (c *socket) full(key string) bool {
+	c.held.Lock()
+	defer c.held.Unlock()
+	return len(c.keys) >= MaxSubscriptions && !c.keys[key]
+}
+
+func (c *socket) hold(key string) {
+	c.held.Lock()
+	defer c.held.Unlock()
+	c.keys[key] = true
+}
+
+func (c *socket) release(key string) {
+	c.held.Lock()
+	defer c.held.Unlock()
+	delete(c.keys, key)
 }
 
 // about names in log lines whose subscription something is, and to what.

@@ -1,0 +1,66 @@
+package servertest
+
+import (
+	"crypto/rand"
+	"testing"
+
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/store/postgres"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Elsewhere writes to a PostgreSQL database as another server on it does, whose announcements reach nobody here.
+type Elsewhere struct {
+	t     testing.TB
+	store store.Store
+	log   *sessionlog.Log
+}
+
+// NewElsewhere connects to the database of a server that a test has started.
+func NewElsewhere(t testing.TB, databaseURL string) *Elsewhere {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: databaseURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	log := sessionlog.New(sessionlog.Options{
+		Clock: clock.System{}, IDs: id.NewSource(clock.System{}, rand.Reader), Bus: bus.NewLocal(), Changed: func(sessionlog.Change) {},
+	})
+	return &Elsewhere{t: t, store: s, log: log}
+}
+
+// Say appends a person's message to a session and gives the session a title.
+func (e *Elsewhere) Say(session, text, title string) {
+	e.t.Helper()
+	e.write(func(tx store.Tx) error {
+		if _, err := e.log.Append(tx, session, nil, sessionlog.Entry{
+			Payload: wire.MessageEvent{Type: sessionlog.TypeMessage, Role: "user", Content: text, Actor: string(sessionlog.ActorUser)},
+		}); err != nil {
+			return err
+		}
+		_, err := e.log.SetTitle(tx, session, title, sessionlog.TitleUser)
+		return err
+	})
+}
+
+// Delete deletes a session.
+func (e *Elsewhere) Delete(session string) {
+	e.t.Helper()
+	e.write(func(tx store.Tx) error { return e.log.Delete(tx, session) })
+}
+
+func (e *Elsewhere) write(fn func(tx store.Tx) error) {
+	e.t.Helper()
+	if err := e.store.Write(e.t.Context(), store.Interactive, fn); err != nil {
+		e.t.Fatal(err)
+	}
+}
