@@ -73,6 +73,7 @@ func routes() map[string]route {
 		"SetModelProvider":    {method: put, path: "/providers/{name}"},
 		"DeleteModelProvider": {method: del, path: "/providers/{name}"},
 		"ListProviderModels":  {method: get, path: "/providers/{provider}/models"},
+		"ListProviderTypes":   {method: get, path: "/provider-types"},
 
 		"ListSecrets":  {method: get, path: "/secrets"},
 		"SetSecret":    {method: put, path: "/secrets/{name}", shape: valueAsText},

@@ -183,3 +183,21 @@ type FinishPasskeyRequest struct {
 	// Name is what a new passkey is called.
 	Name string `json:"name"`
 }
+
+// ProviderTypeInfo is a kind of model provider.
+type ProviderTypeInfo struct {
+	// Name is the type of a provider's configuration, and Label what people call it.
+	Name  string `json:"name"`
+	Label string `json:"label"`
+	// NeedsKey says that requests without a key are not worth sending, TakesKey that a key is of use at all.
+	NeedsKey bool `json:"needsKey"`
+	TakesKey bool `json:"takesKey"`
+	// CustomURL says that the account may say where it is, and BaseURL where it is otherwise: when absent, the account has to.
+	CustomURL bool   `json:"customUrl"`
+	BaseURL   string `json:"baseUrl,omitempty"`
+}
+
+// ListProviderTypesResponse lists the kinds of providers, in the order to show them.
+type ListProviderTypesResponse struct {
+	Types []ProviderTypeInfo `json:"types"`
+}

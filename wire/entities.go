@@ -229,10 +229,14 @@ type RunInfo struct {
 	// UnmetObligations lists what a run that ended still owed.
 	UnmetObligations []UnmetObligation `json:"unmetObligations,omitempty"`
 	Usage            *RunUsage         `json:"usage,omitempty"`
-	CreatedAt        int64             `json:"createdAt"`
-	StartedAt        int64             `json:"startedAt,omitempty"`
-	FinishedAt       int64             `json:"finishedAt,omitempty"`
-	UpdatedAt        int64             `json:"updatedAt"`
+	// Provider and Model are what an agent's run was executed on, absent before: the account's name of the provider, and the
+	// provider's id of the model. They are Loam's own; clients of the protocol leave out what they do not know.
+	Provider   string `json:"provider,omitempty"`
+	Model      string `json:"model,omitempty"`
+	CreatedAt  int64  `json:"createdAt"`
+	StartedAt  int64  `json:"startedAt,omitempty"`
+	FinishedAt int64  `json:"finishedAt,omitempty"`
+	UpdatedAt  int64  `json:"updatedAt"`
 }
 
 // RunError is why a run failed. Code is one of the wire's run error codes, such as provider-error.
@@ -326,8 +330,14 @@ type ProviderInfo struct {
 	Name       string `json:"name"`
 	Type       string `json:"type"`
 	HasSecrets bool   `json:"hasSecrets"`
-	CreatedAt  int64  `json:"createdAt"`
-	UpdatedAt  int64  `json:"updatedAt"`
+	// LastSuccessAt and the next two say how it fared when it was asked last, with its present configuration: exact to about a
+	// minute, absent where it never did, and told to its own account only. They are Loam's own.
+	LastSuccessAt int64 `json:"lastSuccessAt,omitempty"`
+	LastErrorAt   int64 `json:"lastErrorAt,omitempty"`
+	// LastError is a sentence for people, without secrets.
+	LastError string `json:"lastError,omitempty"`
+	CreatedAt int64  `json:"createdAt"`
+	UpdatedAt int64  `json:"updatedAt"`
 }
 
 // SecretInfo is a secret without its value.

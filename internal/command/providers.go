@@ -17,7 +17,7 @@ import (
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/command/exitcode"
-	"github.com/loam-agents/loam/internal/model"
+	"github.com/loam-agents/loam/internal/provider"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -53,9 +53,20 @@ func (c *providersList) Run(ctx context.Context, a *app) error {
 		if p.HasSecrets {
 			key = "stored"
 		}
-		rows = append(rows, []string{p.Name, p.Type, key, when(p.UpdatedAt)})
+		rows = append(rows, []string{p.Name, p.Type, key, when(p.UpdatedAt), fared(&p)})
 	}
-	return a.table("No provider is connected. `loam providers set --help` shows how.", []string{"NAME", "TYPE", "KEY", "UPDATED"}, rows)
+	return a.table("No provider is connected. `loam providers set --help` shows how.", []string{"NAME", "TYPE", "KEY", "UPDATED", "LAST"}, rows)
+}
+
+// fared says what a provider did when it was asked last.
+func fared(p *wire.ProviderInfo) string {
+	switch {
+	case p.LastErrorAt > p.LastSuccessAt:
+		return "failed " + when(p.LastErrorAt) + ": " + p.LastError
+	case p.LastSuccessAt > 0:
+		return "answered " + when(p.LastSuccessAt)
+	}
+	return "not asked yet"
 }
 
 type providersSet struct {
@@ -99,12 +110,13 @@ func (c *providersSet) Run(ctx context.Context, a *app) error {
 	return c.use(ctx, a, cl, agent, models)
 }
 
-// needsKey tells by type whether a provider is of use without a key.
+// needsKey tells by type whether a provider is of no use without a key.
 func needsKey() map[string]bool {
-	return map[string]bool{
-		model.TypeOpenAI: true, model.TypeAnthropic: true, model.TypeGoogle: true, model.TypeOpenRouter: true, model.TypeDeepSeek: true,
-		model.TypeGroq: true, model.TypeXAI: true, model.TypeOllama: false, model.TypeCustom: false, tutorProvider: false,
+	out := map[string]bool{}
+	for _, t := range provider.Types() {
+		out[t.Name] = t.NeedsKey
 	}
+	return out
 }
 
 func (c *providersSet) kind() string {
@@ -130,7 +142,7 @@ func (c *providersSet) check(a *app) (secret string, err error) {
 	if !known {
 		return "", fmt.Errorf("there is no type of provider %q; give --type one of %s", c.kind(), strings.Join(slices.Sorted(maps.Keys(types)), ", "))
 	}
-	if c.kind() == model.TypeCustom && c.BaseURL == "" {
+	if c.kind() == provider.Custom && c.BaseURL == "" {
 		return "", errors.New("a custom provider needs its address: --base-url https://host/v1")
 	}
 	if needs && c.KeyEnv == "" && !c.KeyStdin {

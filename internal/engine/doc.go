@@ -37,8 +37,8 @@ type Models interface {
 // Model is a model that is ready to be asked.
 type Model struct {
 	Provider model.Provider
-	// Type of the provider (openai, custom, …) and the provider's id of the model.
-	Type, ID string
+	// Name of the provider in the account, its type (openai, custom, …), and its id of the model.
+	Name, Type, ID string
 	// Reasoning is the level to ask for; empty leaves it to the provider.
 	Reasoning model.ReasoningLevel
 	// Window and MaxOutput are in tokens.

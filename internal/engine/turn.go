@@ -210,6 +210,7 @@ func (t *turn) load(ctx context.Context) error {
 	}
 	t.recall()
 	t.model, err = t.engine.opts.Models.Resolve(ctx, t.session.Account, t.scope.Definition, t.session.ModelOverride)
+	t.lease.Uses(t.model.Name, t.model.ID)
 	return err
 }
 

@@ -101,6 +101,7 @@ func rows(w world) map[string]struct {
 		"GetCaller":               {nil, ""},
 		"CreateToken":             {object{"name": "mine", "scopes": []string{"read"}}, ""},
 		"ListTokens":              {nil, ""},
+		"ListProviderTypes":       {nil, ""},
 		"CreateSignInLink":        {nil, ""},
 		"ListSignIns":             {nil, ""},
 		"DeleteSignIn":            {object{"signInId": w.signIn}, "Sign-in not found"},

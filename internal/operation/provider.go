@@ -20,6 +20,8 @@ func providerOperations() []Operation {
 		{Name: "ListModelProviders", Response: "ListModelProvidersResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviders,
 			Route: &Route{Method: "GET", Path: "/providers", Summary: "List model providers",
 				Request: wire.ListModelProvidersRequest{}, Reply: wire.ListModelProvidersResponse{}}},
+		{Name: "ListProviderTypes", Response: "ListProviderTypesResponse", Access: Self, Effect: Query, Since: "0.2", handle: listProviderTypes,
+			Route: &Route{Method: "GET", Path: "/provider-types", Summary: "List what a provider can be", Reply: wire.ListProviderTypesResponse{}}},
 		{Name: "ListProviderModels", Response: "ListProviderModelsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listProviderModels,
 			Route: &Route{Method: "GET", Path: "/providers/{provider}/models", Summary: "Ask a provider for its models",
 				Note:    "An answer proves that the provider can be reached with its key; its error is told as provider_error.",
@@ -78,7 +80,11 @@ func listProviders(ctx context.Context, c *Call) (Result, error) {
 		}
 		list, err := provider.List(tx, owner)
 		for _, p := range list {
-			out.Providers = append(out.Providers, p.Info())
+			info := p.Info()
+			if owner == c.Caller.Account {
+				info = p.OwnerInfo()
+			}
+			out.Providers = append(out.Providers, info)
 		}
 		return err
 	})
@@ -109,6 +115,18 @@ func listProviderModels(ctx context.Context, c *Call) (Result, error) {
 	out := wire.ListProviderModelsResponse{Models: make([]wire.ModelRef, len(models))}
 	for i, m := range models {
 		out.Models[i] = wire.ModelRef(m)
+	}
+	return Result{Value: out}, nil
+}
+
+func listProviderTypes(context.Context, *Call) (Result, error) {
+	types := provider.Types()
+	out := wire.ListProviderTypesResponse{Types: make([]wire.ProviderTypeInfo, len(types))}
+	for i, t := range types {
+		out.Types[i] = wire.ProviderTypeInfo{Name: t.Name, Label: t.Label, NeedsKey: t.NeedsKey, TakesKey: t.Name != provider.Tutor, CustomURL: t.CustomURL}
+		if t.CustomURL {
+			out.Types[i].BaseURL = t.BaseURL
+		}
 	}
 	return Result{Value: out}, nil
 }

@@ -183,7 +183,7 @@ func TestAnswersHaveTheirNameAndOmitWhatIsAbsent(t *testing.T) {
 		{"GetSession", object{"sessionId": w.session}, "session", "account activity agentId createdAt id status updatedAt"},
 		{"GetSession", object{"sessionId": w.session}, "", "_ contextWindow events session systemPromptMarkdown"},
 		{"ListSessions", nil, "", "_ agents sessions"},
-		{"GetRun", object{"runId": w.run}, "run", "account agentId createdAt depth finishedAt id kind origin rootRunId sessionId status title updatedAt"},
+		{"GetRun", object{"runId": w.run}, "run", "account agentId createdAt depth finishedAt id kind model origin provider rootRunId sessionId status title updatedAt"},
 		{"ListAgentMemory", object{"agentId": w.agent}, "", "_ agentId entries totalBytes"},
 		{"ReadAgentMemoryFile", object{"agentId": w.agent, "path": "a.txt"}, "file", "content encoding mimeType path size updatedAt"},
 		{"ReadSessionAttachment", object{"sessionId": w.session, "attachmentId": w.attachment}, "", "_ attachment data"},

@@ -25,16 +25,24 @@ type Provider struct {
 	ID, Account, Name string
 	// Config is what ParseConfig returned when the provider was saved.
 	Config wire.ProviderConfig
+	Health Health
 	// CreatedAt and UpdatedAt are epoch milliseconds.
 	CreatedAt, UpdatedAt int64
 }
 
-// Info is the provider as its readers see it, without addresses and secret names.
+// Info is the provider as its readers see it, without addresses, secret names and how it fared.
 func (p Provider) Info() wire.ProviderInfo {
 	return wire.ProviderInfo{
 		ID: p.ID, Name: p.Name, Type: p.Config.Type, HasSecrets: len(p.Config.SecretRefs) > 0,
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
+}
+
+// OwnerInfo is the provider as its own account sees it.
+func (p Provider) OwnerInfo() wire.ProviderInfo {
+	info := p.Info()
+	info.LastSuccessAt, info.LastErrorAt, info.LastError = p.Health.LastSuccessAt, p.Health.LastErrorAt, p.Health.LastError
+	return info
 }
 
 // SetParams is a provider to save.
@@ -46,7 +54,8 @@ type SetParams struct {
 	Now int64
 }
 
-// Set makes the provider of that name or replaces its configuration whole, keeping id and creation time.
+// Set makes the provider of that name or replaces its configuration whole, keeping id and creation time. How the earlier
+// configuration fared is forgotten.
 func Set(tx store.Tx, p SetParams) (Provider, error) {
 	text, err := dagcbor.ToJSON(p.Config)
 	if err != nil {
@@ -56,7 +65,8 @@ func Set(tx store.Tx, p SetParams) (Provider, error) {
 	err = tx.QueryRow(`INSERT INTO model_providers (id, account_id, name, type, config, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (account_id, name) DO UPDATE
-		SET type = excluded.type, config = excluded.config, updated_at = excluded.updated_at
+		SET type = excluded.type, config = excluded.config, last_success_at = 0, last_error_at = 0, last_error = '',
+			updated_at = excluded.updated_at
 		RETURNING id, created_at`,
 		p.ID, p.Account, p.Name, p.Config.Type, string(text), p.Now, p.Now).Scan(&out.ID, &out.CreatedAt)
 	if err != nil {
@@ -65,7 +75,7 @@ func Set(tx store.Tx, p SetParams) (Provider, error) {
 	return out, nil
 }
 
-const columns = `id, account_id, name, config, created_at, updated_at`
+const columns = `id, account_id, name, config, last_success_at, last_error_at, last_error, created_at, updated_at`
 
 // Get finds a provider by name, or returns fault.NotFound.
 func Get(tx store.Tx, account, name string) (Provider, error) {
@@ -146,7 +156,8 @@ func notFound() error { return fault.Missing("Model provider not found") }
 func scan(into func(...any) error) (Provider, error) {
 	var p Provider
 	var text string
-	if err := into(&p.ID, &p.Account, &p.Name, &text, &p.CreatedAt, &p.UpdatedAt); err != nil {
+	err := into(&p.ID, &p.Account, &p.Name, &text, &p.Health.LastSuccessAt, &p.Health.LastErrorAt, &p.Health.LastError, &p.CreatedAt, &p.UpdatedAt)
+	if err != nil {
 		return Provider{}, fmt.Errorf("read provider: %w", err)
 	}
 	value, err := dagcbor.FromDAGJSON([]byte(text))

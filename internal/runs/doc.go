@@ -79,10 +79,14 @@ type Run struct {
 	Usage        wire.Usage
 	Children     wire.ChildUsage
 	Plan         *wire.RunPlan
-	CreatedAt    int64
-	StartedAt    int64
-	FinishedAt   int64
-	UpdatedAt    int64
+	// Provider and Model are what an agent's run was executed on: the account's name of the provider, and the provider's id of
+	// the model. They are empty before.
+	Provider, Model string
+
+	CreatedAt  int64
+	StartedAt  int64
+	FinishedAt int64
+	UpdatedAt  int64
 }
 
 // Info is the run as its readers see it.
@@ -90,7 +94,7 @@ func (r *Run) Info() wire.RunInfo {
 	info := wire.RunInfo{
 		ID: r.ID, Account: r.Account, RootRunID: r.Root, ParentRunID: r.Parent, Depth: r.Depth, Kind: r.Kind,
 		AgentID: r.Agent, SessionID: r.Session, Origin: r.Origin, Title: r.Title, Status: string(r.Status), Plan: r.Plan,
-		Error: r.Error, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, UpdatedAt: r.UpdatedAt,
+		Error: r.Error, Provider: r.Provider, Model: r.Model, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if r.Usage != (wire.Usage{}) || r.Children.Runs > 0 {
 		info.Usage = &wire.RunUsage{Usage: r.Usage}

@@ -124,6 +124,7 @@ func (q *Queue) release(ctx context.Context, lease *Lease, cause error, interrup
 			return q.handBack(tx, &r)
 		}
 		q.opts.Log.ErrorContext(ctx, "execution failed", "error", cause)
+		lease.stamp(&r)
 		return q.finish(tx, &r, Outcome{Status: Failed, Code: CodeRunFailed, Message: "The server failed while it worked on this run.", Retry: true}, tx.Now())
 	})
 }

@@ -26,6 +26,8 @@ type Lease struct {
 
 	mu  sync.Mutex
 	run Run
+	// provider and model are those that Uses was told.
+	provider, model string
 	// renewed is a time before the database last extended the lease.
 	renewed     time.Time
 	finished    bool
@@ -37,6 +39,23 @@ func (l *Lease) Run() Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.run
+}
+
+// Uses says on which model the run executes: the account's name of the provider, and the provider's id of the model. It writes
+// nothing itself: the next change of the run does.
+func (l *Lease) Uses(provider, model string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.provider, l.model = provider, model
+}
+
+// stamp puts on a row what Uses was told.
+func (l *Lease) stamp(r *Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.provider != "" {
+		r.Provider, r.Model = l.provider, l.model
+	}
 }
 
 func (l *Lease) ended() bool {
@@ -129,9 +148,11 @@ func (l *Lease) status(tx store.Tx) (Status, error) {
 // Start marks the run as running, with one background write. It does nothing when the run is no longer the worker's.
 func (l *Lease) Start(ctx context.Context) error {
 	return l.q.opts.Store.Write(ctx, store.Background, func(tx store.Tx) error {
-		r, err := scan(tx.QueryRow(`UPDATE runs SET status = 'running', updated_at = ?
+		run := l.Run()
+		l.stamp(&run)
+		r, err := scan(tx.QueryRow(`UPDATE runs SET status = 'running', provider = ?, model = ?, updated_at = ?
 			WHERE id = ? AND lease_owner = ? AND lease_epoch = ? AND status = 'claimed' RETURNING `+columns,
-			tx.Now(), l.id, l.owner, l.epoch))
+			run.Provider, run.Model, tx.Now(), l.id, l.owner, l.epoch))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -154,11 +175,13 @@ func (l *Lease) AddUsage(tx store.Tx, u wire.Usage) error {
 		r.Status = Running
 	}
 	r.Usage, r.UpdatedAt = addUsage(r.Usage, u), tx.Now()
+	l.stamp(&r)
 	text, err := jsonText(r.Usage)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE runs SET usage = ?, status = ?, updated_at = ? WHERE id = ?`, text, string(r.Status), r.UpdatedAt, r.ID); err != nil {
+	if _, err := tx.Exec(`UPDATE runs SET usage = ?, status = ?, provider = ?, model = ?, updated_at = ? WHERE id = ?`,
+		text, string(r.Status), r.Provider, r.Model, r.UpdatedAt, r.ID); err != nil {
 		return fmt.Errorf("add usage: %w", err)
 	}
 	if r.Status.Terminal() {
@@ -223,6 +246,7 @@ func (l *Lease) Finish(tx store.Tx, o Outcome) error {
 	if err != nil {
 		return err
 	}
+	l.stamp(&r)
 	if err := l.q.finish(tx, &r, o, tx.Now()); err != nil {
 		return err
 	}
@@ -290,8 +314,8 @@ func (q *Queue) saveEnd(tx store.Tx, r *Run) error {
 		return err
 	}
 	_, err = tx.Exec(`UPDATE runs SET status = ?, lease_owner = NULL, not_before = ?, output = ?, error = ?, usage = ?,
-		finished_at = ?, updated_at = ? WHERE id = ?`,
-		string(r.Status), r.NotBefore, output, runErr, usage, finished, r.UpdatedAt, r.ID)
+		provider = ?, model = ?, finished_at = ?, updated_at = ? WHERE id = ?`,
+		string(r.Status), r.NotBefore, output, runErr, usage, r.Provider, r.Model, finished, r.UpdatedAt, r.ID)
 	if err != nil {
 		return fmt.Errorf("end run: %w", err)
 	}

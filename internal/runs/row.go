@@ -12,7 +12,7 @@ import (
 
 const columns = `id, account_id, root_run_id, parent_run_id, depth, kind, agent_id, agent_version, session_id, origin, title, status,
 	queue, attempt, max_attempts, recoveries, not_before, lease_owner, lease_epoch, lease_expires_at, input, output, error, usage,
-	child_usage, plan, created_at, started_at, finished_at, updated_at`
+	child_usage, plan, provider, model, created_at, started_at, finished_at, updated_at`
 
 type scanner interface{ Scan(dest ...any) error }
 
@@ -22,7 +22,7 @@ func scan(row scanner) (Run, error) {
 	var version, started, finished sql.NullInt64
 	err := row.Scan(&r.ID, &r.Account, &r.Root, &parent, &r.Depth, &r.Kind, &agent, &version, &session, &r.Origin, &r.Title,
 		&r.Status, &r.Lane, &r.Attempt, &r.MaxAttempts, &r.Recoveries, &r.NotBefore, &owner, &r.LeaseEpoch, &r.LeaseExpires,
-		&input, &output, &runErr, &usage, &children, &plan, &r.CreatedAt, &started, &finished, &r.UpdatedAt)
+		&input, &output, &runErr, &usage, &children, &plan, &r.Provider, &r.Model, &r.CreatedAt, &started, &finished, &r.UpdatedAt)
 	if err != nil {
 		return Run{}, err
 	}

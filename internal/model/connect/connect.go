@@ -54,7 +54,8 @@ type Options struct {
 type Connector struct {
 	opts Options
 	// owner is the server owner once there is one, which stays for good.
-	owner atomic.Pointer[string]
+	owner  atomic.Pointer[string]
+	health health
 }
 
 // New returns a connector.
@@ -63,6 +64,8 @@ func New(opts Options) *Connector { return &Connector{opts: opts} }
 // Connection is a provider of an account that is ready to be asked.
 type Connection struct {
 	Provider model.Provider
+	// Name is the account's name of it.
+	Name string
 	// Config is the provider as the account stored it.
 	Config wire.ProviderConfig
 }
@@ -85,13 +88,22 @@ func (c *Connector) Connect(ctx context.Context, accountID, name, modelID string
 		}
 		return Connection{}, err
 	}
+	connection, err := c.connection(ctx, &p, owned, modelID)
+	if err != nil {
+		c.note(ctx, &p, err)
+	}
+	return connection, err
+}
+
+// connection builds the adapter of a provider as it is stored.
+func (c *Connector) connection(ctx context.Context, p *provider.Provider, owned bool, modelID string) (Connection, error) {
 	endpoint, err := provider.Resolve(p.Config, provider.Addresses{
 		Overrides: c.opts.Addresses, TrustAccount: c.opts.TrustAccounts || owned,
 	})
 	if err != nil {
 		return Connection{}, err
 	}
-	key, err := c.key(ctx, &p)
+	key, err := c.key(ctx, p)
 	if err != nil {
 		return Connection{}, err
 	}
@@ -100,10 +112,11 @@ func (c *Connector) Connect(ctx context.Context, accountID, name, modelID string
 		return Connection{}, err
 	}
 	adapter := c.adapter(p.Config.Type, endpoint, key, modelID, client)
+	adapter = &noted{Provider: adapter, note: func(ctx context.Context, err error) { c.note(ctx, p, err) }}
 	if c.opts.Limits != nil && p.Config.Type != provider.Tutor {
-		adapter = limit.Wrap(adapter, c.opts.Limits.For(limit.Key(endpoint.BaseURL, key), accountID))
+		adapter = limit.Wrap(adapter, c.opts.Limits.For(limit.Key(endpoint.BaseURL, key), p.Account))
 	}
-	return Connection{Provider: adapter, Config: p.Config}, nil
+	return Connection{Provider: adapter, Name: p.Name, Config: p.Config}, nil
 }
 
 // owns tells whether an account is the server owner's.

@@ -30,6 +30,7 @@ func walk() []call {
 		{"ListAgents", "GET", "/agents", nil, "", ""},
 		{"SetModelProvider", "PUT", "/providers/mine", object{"provider": object{"type": "tutor"}}, "", ""},
 		{"ListModelProviders", "GET", "/providers", nil, "", ""},
+		{"ListProviderTypes", "GET", "/provider-types", nil, "", ""},
 		{"ListProviderModels", "GET", "/providers/mine/models", nil, "", ""},
 		{"CreateAgent", "POST", "/agents", object{"definition": definition(nil)}, "agentId", "agentId"},
 		{"GetAgent", "GET", "/agents/{agentId}", nil, "", ""},
