@@ -275,6 +275,10 @@ export interface ListPasskeysResponse {
   passkeys: PasskeyInfo[];
 }
 
+export interface ListProviderTypesResponse {
+  types: ProviderTypeInfo[];
+}
+
 export interface ListSignInsResponse {
   signIns: SignInInfo[];
 }
@@ -414,6 +418,9 @@ export interface ProviderInfo {
   createdAt: number;
   hasSecrets: boolean;
   id: string;
+  lastError?: string;
+  lastErrorAt?: number;
+  lastSuccessAt?: number;
   name: string;
   type: string;
   updatedAt: number;
@@ -421,6 +428,15 @@ export interface ProviderInfo {
 
 export interface ProviderResponse {
   provider: ProviderInfo;
+}
+
+export interface ProviderTypeInfo {
+  baseUrl?: string;
+  customUrl: boolean;
+  label: string;
+  name: string;
+  needsKey: boolean;
+  takesKey: boolean;
 }
 
 export interface ReadAgentMemoryFileResponse {
@@ -451,9 +467,11 @@ export interface RunInfo {
   finishedAt?: number;
   id: string;
   kind: string;
+  model?: string;
   origin: string;
   parentRunId?: string;
   plan?: RunPlan;
+  provider?: string;
   rootRunId: string;
   sessionId?: string;
   startedAt?: number;
