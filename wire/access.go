@@ -27,9 +27,18 @@ type CreateTokenResponse struct {
 	Info  TokenInfo `json:"info"`
 }
 
+// PageRequest asks for a page of a list.
+type PageRequest struct {
+	// Limit is at most 200; 50 when not given.
+	Limit *int64 `json:"limit,omitempty"`
+	// Cursor is the nextCursor of the page before.
+	Cursor *string `json:"cursor,omitempty"`
+}
+
 // ListTokensResponse lists an account's tokens, newest first.
 type ListTokensResponse struct {
-	Tokens []TokenInfo `json:"tokens"`
+	Tokens     []TokenInfo `json:"tokens"`
+	NextCursor string      `json:"nextCursor,omitempty"`
 }
 
 // TokenRequest names a token.
@@ -103,7 +112,8 @@ type SignInInfo struct {
 
 // ListSignInsResponse lists browsers, newest first.
 type ListSignInsResponse struct {
-	SignIns []SignInInfo `json:"signIns"`
+	SignIns    []SignInInfo `json:"signIns"`
+	NextCursor string       `json:"nextCursor,omitempty"`
 }
 
 // SignInRequest names a browser that is signed in.
@@ -138,7 +148,8 @@ type KeyResponse struct {
 
 // ListKeysResponse lists keys, newest first.
 type ListKeysResponse struct {
-	Keys []KeyInfo `json:"keys"`
+	Keys       []KeyInfo `json:"keys"`
+	NextCursor string    `json:"nextCursor,omitempty"`
 }
 
 // KeyRequest names a key by its principal.
@@ -161,7 +172,8 @@ type PasskeyResponse struct {
 
 // ListPasskeysResponse lists passkeys, newest first.
 type ListPasskeysResponse struct {
-	Passkeys []PasskeyInfo `json:"passkeys"`
+	Passkeys   []PasskeyInfo `json:"passkeys"`
+	NextCursor string        `json:"nextCursor,omitempty"`
 }
 
 // PasskeyRequest names a passkey.

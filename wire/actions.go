@@ -5,9 +5,11 @@ import "encoding/json"
 // The requests and responses of the actions that Loam serves (spec §3). A request is an action map without `_` and `ts`;
 // a response is sent with `_` set to its name. Field names are the wire's.
 
-// ListAgentsResponse lists owned agents and accepted collaborations, newest update first.
+// ListAgentsResponse lists owned agents and accepted collaborations, newest update first. NextCursor stands
+// there when a page was asked for and is not the last.
 type ListAgentsResponse struct {
-	Agents []AgentInfo `json:"agents"`
+	Agents     []AgentInfo `json:"agents"`
+	NextCursor string      `json:"nextCursor,omitempty"`
 }
 
 // CreateAgentRequest creates an agent. ClientRequestID makes a repetition answer what the first one answered.

@@ -26,7 +26,8 @@ type RegisterSignerResponse struct {
 
 // ListSignersResponse lists signers, newest first, also the revoked ones.
 type ListSignersResponse struct {
-	Signers []SignerInfo `json:"signers"`
+	Signers    []SignerInfo `json:"signers"`
+	NextCursor string       `json:"nextCursor,omitempty"`
 }
 
 // SignerRequest names a signer by its principal.

@@ -139,25 +139,26 @@ func Head(tx store.Tx, id string) (Agent, error) {
 	return a, nil
 }
 
-// ListByAccount returns the agents that an account owns, newest update first.
-func ListByAccount(tx store.Tx, account string) (out []Agent, err error) {
-	rows, err := tx.Query(`SELECT `+columns+` FROM agents WHERE account_id = ?
-		ORDER BY updated_at DESC, id DESC`, account)
+// ListByAccount returns a page of the agents that an account owns, newest update first, and whether there are more.
+func ListByAccount(tx store.Tx, account string, p store.Page) (page []Agent, more bool, err error) {
+	clause, args := p.Clause("updated_at", "id")
+	rows, err := tx.Query(`SELECT `+columns+` FROM agents WHERE account_id = ?`+clause, append([]any{account}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("list agents: %w", err)
+		return nil, false, fmt.Errorf("list agents: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		a, err := scan(rows.Scan)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		out = append(out, a)
+		page = append(page, a)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list agents: %w", err)
+		return nil, false, fmt.Errorf("list agents: %w", err)
 	}
-	return out, nil
+	page, more = store.CutPage(p, page)
+	return page, more, nil
 }
 
 // VersionOf finds a published version. A missing agent or version is fault.NotFound.

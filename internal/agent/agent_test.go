@@ -131,7 +131,7 @@ func TestListByAccountIsNewestUpdateFirst(t *testing.T) {
 		})
 		var ids []string
 		read(t, s, func(tx store.Tx) error {
-			list, err := agent.ListByAccount(tx, "z1")
+			list, _, err := agent.ListByAccount(tx, "z1", store.Page{})
 			for _, a := range list {
 				ids = append(ids, a.ID)
 			}

@@ -59,8 +59,7 @@ func toolNames(tools *[]string) string {
 }
 
 func listAgents(ctx context.Context, cl *client.Client) ([]wire.AgentInfo, error) {
-	reply, err := client.Call[wire.ListAgentsResponse](ctx, cl, "ListAgents", nil)
-	return reply.Agents, err
+	return everyPage(ctx, cl, "ListAgents", func(r wire.ListAgentsResponse) ([]wire.AgentInfo, string) { return r.Agents, r.NextCursor })
 }
 
 // findAgent takes a name or an id. Without one it is the agent that was made first.

@@ -64,15 +64,15 @@ func (c *linkList) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	reply, err := client.Call[wire.ListKeysResponse](ctx, cl, "ListKeys", nil)
+	keys, err := everyPage(ctx, cl, "ListKeys", func(r wire.ListKeysResponse) ([]wire.KeyInfo, string) { return r.Keys, r.NextCursor })
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return a.printJSON(reply.Keys)
+		return a.printJSON(keys)
 	}
 	var rows [][]string
-	for _, k := range reply.Keys {
+	for _, k := range keys {
 		rows = append(rows, []string{k.Key, k.Name, when(k.CreatedAt)})
 	}
 	return a.table("No other key acts as this account. `loam link --account KEY` lets one in.", []string{"KEY", "NAME", "LINKED"}, rows)

@@ -29,15 +29,15 @@ func (c *tokensList) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	reply, err := client.Call[wire.ListTokensResponse](ctx, cl, "ListTokens", nil)
+	tokens, err := everyPage(ctx, cl, "ListTokens", func(r wire.ListTokensResponse) ([]wire.TokenInfo, string) { return r.Tokens, r.NextCursor })
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return a.printJSON(reply.Tokens)
+		return a.printJSON(tokens)
 	}
 	var rows [][]string
-	for _, t := range reply.Tokens {
+	for _, t := range tokens {
 		rows = append(rows, []string{t.ID, t.Name, strings.Join(t.Scopes, ","), when(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt)})
 	}
 	return a.table("There are no tokens yet. `loam tokens create NAME` makes one.", []string{"TOKEN", "NAME", "SCOPES", "CREATED", "EXPIRES", "USED"}, rows)

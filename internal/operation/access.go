@@ -21,7 +21,7 @@ func accessOperations() []Operation {
 				Note:    "The token is shown this once. No record keeps it, so a repetition with the same Idempotency-Key is a conflict.",
 				Request: wire.CreateTokenRequest{}, Reply: wire.CreateTokenResponse{}}},
 		{Name: "ListTokens", Response: "ListTokensResponse", Access: Self, Effect: Query, Since: "0.2", Scope: account.Admin, handle: listTokens,
-			Route: &Route{Method: "GET", Path: "/tokens", Summary: "List tokens", Reply: wire.ListTokensResponse{}}},
+			Route: &Route{Method: "GET", Path: "/tokens", Summary: "List tokens", Request: wire.PageRequest{}, Reply: wire.ListTokensResponse{}}},
 		{Name: "DeleteToken", Response: "DeleteTokenResponse", Access: Self, Effect: Mutation, Since: "0.2", Scope: account.Admin, handle: deleteToken,
 			Route: &Route{Method: "DELETE", Path: "/tokens/{tokenId}", Summary: "Revoke a token", Note: "It stops to work at once, and its streams end.",
 				Request: wire.TokenRequest{}, Reply: wire.TokenRequest{}}},
@@ -78,13 +78,21 @@ func createToken(ctx context.Context, c *Call) (Result, error) {
 }
 
 func listTokens(ctx context.Context, c *Call) (Result, error) {
-	out := wire.ListTokensResponse{}
-	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		list, err := token.List(tx, c.Caller.Account)
-		out.Tokens = make([]wire.TokenInfo, len(list))
-		for i, t := range list {
-			out.Tokens[i] = t.Info()
+	page, err := c.page()
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.ListTokensResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		list, more, err := token.List(tx, c.Caller.Account, page)
+		if err != nil {
+			return err
 		}
+		out.Tokens = make([]wire.TokenInfo, len(list))
+		for i, e := range list {
+			out.Tokens[i] = e.Info()
+		}
+		out.NextCursor, err = next(list, more, func(e *token.Token) store.Place { return store.Place{At: e.CreatedAt, ID: e.ID} })
 		return err
 	})
 	return Result{Value: out}, err

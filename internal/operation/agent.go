@@ -19,7 +19,7 @@ import (
 func agentOperations() []Operation {
 	return []Operation{
 		{Name: "ListAgents", Response: "ListAgentsResponse", Access: Self, Effect: Query, Since: "0.1", handle: listAgents,
-			Route: &Route{Method: "GET", Path: "/agents", Summary: "List agents", Reply: wire.ListAgentsResponse{}}},
+			Route: &Route{Method: "GET", Path: "/agents", Summary: "List agents", Request: wire.PageRequest{}, Reply: wire.ListAgentsResponse{}}},
 		{Name: "CreateAgent", Response: "CreateAgentResponse", Access: Self, Effect: Mutation, Since: "0.1", handle: createAgent,
 			Route: &Route{Method: "POST", Path: "/agents", Summary: "Make an agent", Status: http.StatusCreated,
 				Note:    "Without a list of tools the agent gets none.",
@@ -41,10 +41,18 @@ func agentOperations() []Operation {
 }
 
 func listAgents(ctx context.Context, c *Call) (Result, error) {
+	page, err := c.page()
+	if err != nil {
+		return Result{}, err
+	}
+	if !c.Caller.Routed && c.fields["limit"] == nil && c.fields["cursor"] == nil {
+		// Clients of the protocol expect all of them.
+		page = store.Page{}
+	}
 	out := wire.ListAgentsResponse{Agents: []wire.AgentInfo{}}
-	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		out.Agents = out.Agents[:0]
-		owned, err := agent.ListByAccount(tx, c.Caller.Account)
+		owned, more, err := agent.ListByAccount(tx, c.Caller.Account, page)
 		if err != nil {
 			return err
 		}
@@ -55,7 +63,8 @@ func listAgents(ctx context.Context, c *Call) (Result, error) {
 			}
 			out.Agents = append(out.Agents, c.agentInfo(a, RoleOwner, activity))
 		}
-		return nil
+		out.NextCursor, err = next(owned, more, func(a *agent.Agent) store.Place { return store.Place{At: a.UpdatedAt, ID: a.ID} })
+		return err
 	})
 	return Result{Value: out}, err
 }

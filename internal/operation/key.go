@@ -23,7 +23,7 @@ func keyOperations() []Operation {
 				Note:    "Everything that the key signs from then on is done as this account. Only the server owner may do it.",
 				Request: wire.LinkKeyRequest{}, Reply: wire.KeyResponse{}}},
 		{Name: "ListKeys", Response: "ListKeysResponse", Access: Self, Effect: Query, Since: "0.2", Scope: account.Admin, handle: listKeys,
-			Route: &Route{Method: "GET", Path: "/keys", Summary: "List the keys that act as the account", Reply: wire.ListKeysResponse{}}},
+			Route: &Route{Method: "GET", Path: "/keys", Summary: "List the keys that act as the account", Request: wire.PageRequest{}, Reply: wire.ListKeysResponse{}}},
 		{Name: "UnlinkKey", Response: "UnlinkKeyResponse", Access: Self, Effect: Mutation, Since: "0.2", Scope: account.Admin, handle: unlinkKey,
 			Route: &Route{Method: "DELETE", Path: "/keys/{keyId}", Summary: "Take a key out of the account",
 				Note:    "What it signs is done as its own account again, and its sockets end.",
@@ -62,13 +62,21 @@ func linkKey(ctx context.Context, c *Call) (Result, error) {
 }
 
 func listKeys(ctx context.Context, c *Call) (Result, error) {
-	out := wire.ListKeysResponse{}
-	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		list, err := linked.List(tx, c.Caller.Account)
-		out.Keys = make([]wire.KeyInfo, len(list))
-		for i, k := range list {
-			out.Keys[i] = k.Info()
+	page, err := c.page()
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.ListKeysResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		list, more, err := linked.List(tx, c.Caller.Account, page)
+		if err != nil {
+			return err
 		}
+		out.Keys = make([]wire.KeyInfo, len(list))
+		for i, e := range list {
+			out.Keys[i] = e.Info()
+		}
+		out.NextCursor, err = next(list, more, func(e *linked.Key) store.Place { return store.Place{At: e.CreatedAt, ID: e.Key} })
 		return err
 	})
 	return Result{Value: out}, err

@@ -22,7 +22,7 @@ func passkeyOperations() []Operation {
 			Route: &Route{Method: "POST", Path: "/passkeys/finish", Summary: "Keep the passkey that a browser has made", Status: http.StatusCreated,
 				Request: wire.FinishPasskeyRequest{}, Reply: wire.PasskeyResponse{}}},
 		{Name: "ListPasskeys", Response: "ListPasskeysResponse", Access: Self, Effect: Query, Since: "0.2", Scope: account.Admin, handle: listPasskeys,
-			Route: &Route{Method: "GET", Path: "/passkeys", Summary: "List passkeys", Reply: wire.ListPasskeysResponse{}}},
+			Route: &Route{Method: "GET", Path: "/passkeys", Summary: "List passkeys", Request: wire.PageRequest{}, Reply: wire.ListPasskeysResponse{}}},
 		{Name: "DeletePasskey", Response: "DeletePasskeyResponse", Access: Self, Effect: Mutation, Since: "0.2", Scope: account.Admin, handle: deletePasskey,
 			Route: &Route{Method: "DELETE", Path: "/passkeys/{passkeyId}", Summary: "Delete a passkey",
 				Note:    "Browsers that signed in with it stay signed in.",
@@ -60,13 +60,21 @@ func finishPasskey(ctx context.Context, c *Call) (Result, error) {
 }
 
 func listPasskeys(ctx context.Context, c *Call) (Result, error) {
-	out := wire.ListPasskeysResponse{}
-	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		list, err := passkey.List(tx, c.Caller.Account)
-		out.Passkeys = make([]wire.PasskeyInfo, len(list))
-		for i, p := range list {
-			out.Passkeys[i] = p.Info()
+	page, err := c.page()
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.ListPasskeysResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		list, more, err := passkey.List(tx, c.Caller.Account, page)
+		if err != nil {
+			return err
 		}
+		out.Passkeys = make([]wire.PasskeyInfo, len(list))
+		for i, e := range list {
+			out.Passkeys[i] = e.Info()
+		}
+		out.NextCursor, err = next(list, more, func(e *passkey.Passkey) store.Place { return store.Place{At: e.CreatedAt, ID: e.ID} })
 		return err
 	})
 	return Result{Value: out}, err

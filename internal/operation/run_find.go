@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/loam-agents/loam/internal/bounded"
-	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
@@ -67,12 +66,8 @@ func (c *Call) seesAll(tx store.Tx, q *runs.Query) error {
 }
 
 func runQuery(req *wire.FindRunsRequest) (q runs.Query, err error) {
-	q.Limit = defaultPage
-	if req.Limit != nil {
-		if *req.Limit < 1 {
-			return q, fault.Invalid("limit must be a positive integer").With("field", "limit")
-		}
-		q.Limit = min(*req.Limit, maxPage)
+	if q.Limit, err = pageLimit(req.Limit); err != nil {
+		return q, err
 	}
 	for _, f := range []struct {
 		value *string

@@ -19,7 +19,7 @@ func signerOperations() []Operation {
 		{Name: "RegisterSigner", Response: "RegisterSignerResponse", Access: Self, Effect: Mutation, Since: "0.2", handle: registerSigner, newcomer: true,
 			Unrouted: "only the delegate's own signature proves that it is the delegate"},
 		{Name: "ListSigners", Response: "ListSignersResponse", Access: Self, Effect: Query, Since: "0.2", Scope: account.Admin, handle: listSigners,
-			Route: &Route{Method: "GET", Path: "/signers", Summary: "List the keys that act for the account by a capability", Reply: wire.ListSignersResponse{}}},
+			Route: &Route{Method: "GET", Path: "/signers", Summary: "List the keys that act for the account by a capability", Request: wire.PageRequest{}, Reply: wire.ListSignersResponse{}}},
 		{Name: "RevokeSigner", Response: "RevokeSignerResponse", Access: Self, Effect: Mutation, Since: "0.2", Scope: account.Admin, handle: revokeSigner,
 			Route: &Route{Method: "DELETE", Path: "/signers/{signerId}", Summary: "Revoke a key that acts by a capability",
 				Note:    "It stops at its next action and its sockets end. Only a capability that is issued later brings it back.",
@@ -130,13 +130,21 @@ func (c *Call) delegated() {
 func delegateCredential(account, signer string) string { return account + "/" + signer }
 
 func listSigners(ctx context.Context, c *Call) (Result, error) {
-	out := wire.ListSignersResponse{}
-	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		list, err := delegation.List(tx, c.Caller.Account)
-		out.Signers = make([]wire.SignerInfo, len(list))
-		for i, s := range list {
-			out.Signers[i] = s.Info()
+	page, err := c.page()
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.ListSignersResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		list, more, err := delegation.List(tx, c.Caller.Account, page)
+		if err != nil {
+			return err
 		}
+		out.Signers = make([]wire.SignerInfo, len(list))
+		for i, e := range list {
+			out.Signers[i] = e.Info()
+		}
+		out.NextCursor, err = next(list, more, func(e *delegation.Signer) store.Place { return store.Place{At: e.CreatedAt, ID: e.Key} })
 		return err
 	})
 	return Result{Value: out}, err

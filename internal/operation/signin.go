@@ -19,7 +19,7 @@ func signInOperations() []Operation {
 				Note:  "The link works for 15 minutes. It is shown this once.",
 				Reply: wire.CreateSignInLinkResponse{}}},
 		{Name: "ListSignIns", Response: "ListSignInsResponse", Access: Self, Effect: Query, Since: "0.2", Scope: account.Admin, handle: listSignIns,
-			Route: &Route{Method: "GET", Path: "/sign-ins", Summary: "List the browsers that are signed in", Reply: wire.ListSignInsResponse{}}},
+			Route: &Route{Method: "GET", Path: "/sign-ins", Summary: "List the browsers that are signed in", Request: wire.PageRequest{}, Reply: wire.ListSignInsResponse{}}},
 		{Name: "DeleteSignIn", Response: "DeleteSignInResponse", Access: Self, Effect: Mutation, Since: "0.2", Scope: account.Admin, handle: deleteSignIn,
 			Route: &Route{Method: "DELETE", Path: "/sign-ins/{signInId}", Summary: "Sign a browser out",
 				Note:    "It stops to work at once, and its streams end.",
@@ -40,13 +40,21 @@ func createSignInLink(ctx context.Context, c *Call) (Result, error) {
 }
 
 func listSignIns(ctx context.Context, c *Call) (Result, error) {
-	out := wire.ListSignInsResponse{}
-	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		list, err := signin.List(tx, c.Caller.Account, clock.Millis(c.opts.Clock))
-		out.SignIns = make([]wire.SignInInfo, len(list))
-		for i, s := range list {
-			out.SignIns[i] = s.Info(c.Caller.Credential)
+	page, err := c.page()
+	if err != nil {
+		return Result{}, err
+	}
+	var out wire.ListSignInsResponse
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		list, more, err := signin.List(tx, c.Caller.Account, clock.Millis(c.opts.Clock), page)
+		if err != nil {
+			return err
 		}
+		out.SignIns = make([]wire.SignInInfo, len(list))
+		for i, e := range list {
+			out.SignIns[i] = e.Info(c.Caller.Credential)
+		}
+		out.NextCursor, err = next(list, more, func(e *signin.SignIn) store.Place { return store.Place{At: e.CreatedAt, ID: e.ID} })
 		return err
 	})
 	return Result{Value: out}, err

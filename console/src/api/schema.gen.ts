@@ -261,10 +261,12 @@ export interface ListAgentToolsResponse {
 
 export interface ListAgentsResponse {
   agents: AgentInfo[];
+  nextCursor?: string;
 }
 
 export interface ListKeysResponse {
   keys: KeyInfo[];
+  nextCursor?: string;
 }
 
 export interface ListModelProvidersResponse {
@@ -272,6 +274,7 @@ export interface ListModelProvidersResponse {
 }
 
 export interface ListPasskeysResponse {
+  nextCursor?: string;
   passkeys: PasskeyInfo[];
 }
 
@@ -280,14 +283,17 @@ export interface ListProviderTypesResponse {
 }
 
 export interface ListSignInsResponse {
+  nextCursor?: string;
   signIns: SignInInfo[];
 }
 
 export interface ListSignersResponse {
+  nextCursor?: string;
   signers: SignerInfo[];
 }
 
 export interface ListTokensResponse {
+  nextCursor?: string;
   tokens: TokenInfo[];
 }
 

@@ -71,23 +71,25 @@ func May(tx store.Tx, account, key string) (bool, error) {
 	return revoked == 0, nil
 }
 
-// List returns the signers of an account, also the revoked ones, newest first.
-func List(tx store.Tx, account string) ([]Signer, error) {
+// List returns a page of the signers of an account, also the revoked ones, newest first, and whether there are more.
+func List(tx store.Tx, account string, p store.Page) (page []Signer, more bool, err error) {
+	clause, args := p.Clause("created_at", "signer")
 	rows, err := tx.Query(`SELECT account_id, signer, label, capability_id, issued_at, created_at, revoked_at FROM account_signers
-		WHERE account_id = ? ORDER BY created_at DESC, signer DESC`, account)
+		WHERE account_id = ?`+clause, append([]any{account}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("list signers: %w", err)
+		return nil, false, fmt.Errorf("list signers: %w", err)
 	}
 	defer rows.Close()
 	out := []Signer{}
 	for rows.Next() {
 		var s Signer
 		if err := rows.Scan(&s.Account, &s.Key, &s.Label, &s.CapabilityID, &s.IssuedAt, &s.CreatedAt, &s.RevokedAt); err != nil {
-			return nil, fmt.Errorf("read signer: %w", err)
+			return nil, false, fmt.Errorf("read signer: %w", err)
 		}
 		out = append(out, s)
 	}
-	return out, rows.Err()
+	page, more = store.CutPage(p, out)
+	return page, more, rows.Err()
 }
 
 // Revoke ends what a key may do. now is epoch milliseconds. A key that is no signer is fault.NotFound; a second time changes

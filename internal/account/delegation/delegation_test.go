@@ -58,7 +58,7 @@ func TestARevokedSignerComesBackWithANewerCapabilityOnly(t *testing.T) {
 			t.Errorf("another account revokes it: %v", err)
 		}
 		err := s.Read(t.Context(), func(tx store.Tx) error {
-			list, err := delegation.List(tx, "z")
+			list, _, err := delegation.List(tx, "z", store.Page{})
 			if len(list) != 1 || list[0].Info().SignerID != "k" || list[0].IssuedAt != 21 || list[0].CreatedAt != 10 || list[0].RevokedAt != 0 {
 				t.Errorf("listed %+v", list)
 			}

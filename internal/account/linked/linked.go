@@ -57,23 +57,25 @@ func AccountOf(tx store.Tx, key string) (account string, ok bool, err error) {
 	return account, true, nil
 }
 
-// List returns the keys that act as an account, newest first.
-func List(tx store.Tx, account string) ([]Key, error) {
-	rows, err := tx.Query(`SELECT key, account_id, name, created_at FROM account_keys WHERE account_id = ?
-		ORDER BY created_at DESC, key DESC`, account)
+// List returns a page of the keys that act as an account, newest first, and whether there are more.
+func List(tx store.Tx, account string, p store.Page) (page []Key, more bool, err error) {
+	clause, args := p.Clause("created_at", "key")
+	rows, err := tx.Query(`SELECT key, account_id, name, created_at FROM account_keys WHERE account_id = ?`+clause,
+		append([]any{account}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("list keys: %w", err)
+		return nil, false, fmt.Errorf("list keys: %w", err)
 	}
 	defer rows.Close()
 	out := []Key{}
 	for rows.Next() {
 		var k Key
 		if err := rows.Scan(&k.Key, &k.Account, &k.Name, &k.CreatedAt); err != nil {
-			return nil, fmt.Errorf("read key: %w", err)
+			return nil, false, fmt.Errorf("read key: %w", err)
 		}
 		out = append(out, k)
 	}
-	return out, rows.Err()
+	page, more = store.CutPage(p, out)
+	return page, more, rows.Err()
 }
 
 // Delete ends a link of an account. A missing one, and one of another account, is fault.NotFound.

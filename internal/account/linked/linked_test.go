@@ -30,7 +30,7 @@ func TestAKeyActsAsOneAccountUntilItIsTakenOut(t *testing.T) {
 			if account != "z" || !ok || err != nil {
 				t.Errorf("it acts as %q, %v, %v", account, ok, err)
 			}
-			if list, err := linked.List(tx, "z"); len(list) != 1 || list[0].Name != "desktop" {
+			if list, _, err := linked.List(tx, "z", store.Page{}); len(list) != 1 || list[0].Name != "desktop" {
 				t.Errorf("listed %+v, %v", list, err)
 			}
 			if err := linked.Delete(tx, "y", "k"); fault.CodeOf(err) != fault.NotFound {

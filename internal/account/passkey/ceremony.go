@@ -70,7 +70,7 @@ func (u user) WebAuthnCredentials() []webauthn.Credential {
 }
 
 func load(tx store.Tx, account string) (user, error) {
-	list, err := List(tx, account)
+	list, _, err := List(tx, account, store.Page{})
 	return user{account, list}, err
 }
 

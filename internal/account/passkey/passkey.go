@@ -41,22 +41,24 @@ func (p Passkey) Info() wire.PasskeyInfo {
 
 const columns = `id, account_id, name, credential, created_at, last_used_at`
 
-// List returns the passkeys of an account, newest first.
-func List(tx store.Tx, account string) ([]Passkey, error) {
-	rows, err := tx.Query(`SELECT `+columns+` FROM passkeys WHERE account_id = ? ORDER BY created_at DESC, id DESC`, account)
+// List returns a page of the passkeys of an account, newest first, and whether there are more.
+func List(tx store.Tx, account string, p store.Page) (page []Passkey, more bool, err error) {
+	clause, args := p.Clause("created_at", "id")
+	rows, err := tx.Query(`SELECT `+columns+` FROM passkeys WHERE account_id = ?`+clause, append([]any{account}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("list passkeys: %w", err)
+		return nil, false, fmt.Errorf("list passkeys: %w", err)
 	}
 	defer rows.Close()
 	out := []Passkey{}
 	for rows.Next() {
 		p, err := scan(rows.Scan)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		out = append(out, p)
 	}
-	return out, rows.Err()
+	page, more = store.CutPage(p, out)
+	return page, more, rows.Err()
 }
 
 // Delete forgets a passkey of an account. A missing one, and one of somebody else, is fault.NotFound.

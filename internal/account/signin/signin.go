@@ -86,23 +86,25 @@ func Find(tx store.Tx, cookie string, now int64) (SignIn, error) {
 	return s, err
 }
 
-// List returns the browsers of an account that are signed in, newest first.
-func List(tx store.Tx, account string, now int64) ([]SignIn, error) {
-	rows, err := tx.Query(`SELECT `+columns+` FROM sign_ins WHERE account_id = ? AND expires_at > ?
-		ORDER BY created_at DESC, id DESC`, account, now)
+// List returns a page of the browsers of an account that are signed in, newest first, and whether there are more.
+func List(tx store.Tx, account string, now int64, p store.Page) (page []SignIn, more bool, err error) {
+	clause, args := p.Clause("created_at", "id")
+	rows, err := tx.Query(`SELECT `+columns+` FROM sign_ins WHERE account_id = ? AND expires_at > ?`+clause,
+		append([]any{account, now}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("list sign-ins: %w", err)
+		return nil, false, fmt.Errorf("list sign-ins: %w", err)
 	}
 	defer rows.Close()
 	out := []SignIn{}
 	for rows.Next() {
 		s, err := scan(rows.Scan)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		out = append(out, s)
 	}
-	return out, rows.Err()
+	page, more = store.CutPage(p, out)
+	return page, more, rows.Err()
 }
 
 // Delete signs a browser of an account out. A missing one, and one of somebody else, is fault.NotFound.

@@ -81,7 +81,7 @@ func TestASignInIsFoundByItsCookieUntilItEnds(t *testing.T) {
 			if err := signin.Touch(tx, "1", 50); err != nil {
 				return err
 			}
-			list, err := signin.List(tx, "z", 50)
+			list, _, err := signin.List(tx, "z", 50, store.Page{})
 			if len(list) != 2 || list[0].ID != second.ID || list[1].LastUsedAt != 50 || list[1].Used(51) || !list[1].Info("1").Current {
 				t.Errorf("listed %+v, %v", list, err)
 			}

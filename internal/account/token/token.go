@@ -99,22 +99,24 @@ func Find(tx store.Tx, text string, now int64) (Token, error) {
 	return t, nil
 }
 
-// List returns the tokens of an account, newest first, those that have expired among them.
-func List(tx store.Tx, accountID string) ([]Token, error) {
-	rows, err := tx.Query(`SELECT `+columns+` FROM api_tokens WHERE account_id = ? ORDER BY created_at DESC, id DESC`, accountID)
+// List returns a page of the tokens of an account, newest first, those that have expired among them, and whether there are more.
+func List(tx store.Tx, accountID string, p store.Page) (page []Token, more bool, err error) {
+	clause, args := p.Clause("created_at", "id")
+	rows, err := tx.Query(`SELECT `+columns+` FROM api_tokens WHERE account_id = ?`+clause, append([]any{accountID}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("list tokens: %w", err)
+		return nil, false, fmt.Errorf("list tokens: %w", err)
 	}
 	defer rows.Close()
 	out := []Token{}
 	for rows.Next() {
 		t, err := scan(rows.Scan)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		out = append(out, t)
 	}
-	return out, rows.Err()
+	page, more = store.CutPage(p, out)
+	return page, more, rows.Err()
 }
 
 // Delete ends a token of an account. A missing one, and one of somebody else, is fault.NotFound.

@@ -89,7 +89,7 @@ func TestTokensAreListedWithTheirLastUse(t *testing.T) {
 					return err
 				}
 			}
-			list, err = token.List(tx, "z")
+			list, _, err = token.List(tx, "z", store.Page{})
 			return err
 		})
 		if err != nil || len(list) != 2 || list[0].ID != "b" || list[1].LastUsedAt != later {

@@ -192,7 +192,8 @@ func TestASocketFindsWhatAnotherServerAnnouncedToNobodyHere(t *testing.T) {
 
 func TestKeysThatWereLeftMakeRoom(t *testing.T) {
 	t.Parallel()
-	h := servertest.Start(t, server.Config{})
+	// No heartbeat comes in between, however long it takes.
+	h := servertest.Start(t, server.Config{Clock: clock.NewFake(time.Now())})
 	agent := h.Agent(servertest.Scripted(t))
 	s := dial(t, h, wire.StreamJSON)
 	first := ""
