@@ -81,8 +81,12 @@ const (
 	MsgRunNotFound     = "Run not found"
 	MsgUploadNotFound  = "Upload not found"
 
-	MsgOwnerOnly   = "Only the agent owner can do this"
-	MsgWriteAccess = "Write access is required"
+	MsgCollaboratorNotFound = "Collaborator not found"
+	MsgInviteNotFound       = "Agent invitation not found"
+
+	MsgOwnerOnly    = "Only the agent owner can do this"
+	MsgWriteAccess  = "Write access is required"
+	MsgSigningGrant = "Only the agent owner can change signing accounts"
 
 	MsgRequestIDMismatch = "Client request ID payload mismatch"
 	MsgMessageIDMismatch = "Client message ID payload mismatch"

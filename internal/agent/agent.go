@@ -31,6 +31,8 @@ type Agent struct {
 	Definition wire.AgentDefinition
 	// Version is the number of the newest published version, from 1.
 	Version int64
+	// PublicRead lets every account read the agent, and PublicChat, on top of it, talk to it.
+	PublicRead, PublicChat bool
 	// CreatedAt and UpdatedAt are epoch milliseconds.
 	CreatedAt, UpdatedAt int64
 }
@@ -95,7 +97,8 @@ func Update(tx store.Tx, p UpdateParams) (Agent, error) {
 	}
 	a := Agent{ID: p.ID, Definition: p.Definition, UpdatedAt: p.Now}
 	err = tx.QueryRow(`UPDATE agents SET definition = ?, version = version + 1, updated_at = ? WHERE id = ?
-		RETURNING account_id, version, created_at`, text, p.Now, p.ID).Scan(&a.Account, &a.Version, &a.CreatedAt)
+		RETURNING account_id, version, public_read, public_chat, created_at`, text, p.Now, p.ID).
+		Scan(&a.Account, &a.Version, &a.PublicRead, &a.PublicChat, &a.CreatedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Agent{}, notFound()
 	}
@@ -114,7 +117,7 @@ func publish(tx store.Tx, agentID string, version int64, definition, by string, 
 	return nil
 }
 
-const columns = `id, account_id, definition, version, created_at, updated_at`
+const columns = `id, account_id, definition, version, public_read, public_chat, created_at, updated_at`
 
 // Get finds an agent, or returns fault.NotFound.
 func Get(tx store.Tx, id string) (Agent, error) {
@@ -128,8 +131,8 @@ func Get(tx store.Tx, id string) (Agent, error) {
 // Head is Get without the definition, for those who ask whose agent it is and which version is the newest.
 func Head(tx store.Tx, id string) (Agent, error) {
 	a := Agent{ID: id}
-	err := tx.QueryRow(`SELECT account_id, version, created_at, updated_at FROM agents WHERE id = ?`, id).
-		Scan(&a.Account, &a.Version, &a.CreatedAt, &a.UpdatedAt)
+	err := tx.QueryRow(`SELECT account_id, version, public_read, public_chat, created_at, updated_at FROM agents WHERE id = ?`, id).
+		Scan(&a.Account, &a.Version, &a.PublicRead, &a.PublicChat, &a.CreatedAt, &a.UpdatedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Agent{}, notFound()
 	}
@@ -139,10 +142,12 @@ func Head(tx store.Tx, id string) (Agent, error) {
 	return a, nil
 }
 
-// ListByAccount returns a page of the agents that an account owns, newest update first, and whether there are more.
-func ListByAccount(tx store.Tx, account string, p store.Page) (page []Agent, more bool, err error) {
+// ListFor returns a page of the agents that an account owns or was invited to and accepted, newest update first, and whether there
+// are more.
+func ListFor(tx store.Tx, account string, p store.Page) (page []Agent, more bool, err error) {
 	clause, args := p.Clause("updated_at", "id")
-	rows, err := tx.Query(`SELECT `+columns+` FROM agents WHERE account_id = ?`+clause, append([]any{account}, args...)...)
+	rows, err := tx.Query(`SELECT `+columns+` FROM agents WHERE (account_id = ? OR id IN
+		(SELECT agent_id FROM agent_collaborators WHERE account_id = ? AND status = 'accepted'))`+clause, append([]any{account, account}, args...)...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list agents: %w", err)
 	}
@@ -159,6 +164,18 @@ func ListByAccount(tx store.Tx, account string, p store.Page) (page []Agent, mor
 	}
 	page, more = store.CutPage(p, page)
 	return page, more, nil
+}
+
+// SetPublic says what accounts that were not invited may do: read, and, on top of that, chat. now is epoch milliseconds. A missing
+// agent is fault.NotFound.
+func SetPublic(tx store.Tx, id string, read, chat bool, now int64) (Agent, error) {
+	number := map[bool]int{true: 1}
+	a, err := scan(tx.QueryRow(`UPDATE agents SET public_read = ?, public_chat = ?, updated_at = ? WHERE id = ? RETURNING `+columns,
+		number[read], number[chat], now, id).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Agent{}, notFound()
+	}
+	return a, err
 }
 
 // VersionOf finds a published version. A missing agent or version is fault.NotFound.
@@ -198,7 +215,8 @@ func Delete(tx store.Tx, id string) error {
 func Info(a Agent, role, stateDir string, activity *wire.AgentActivity) wire.AgentInfo {
 	return wire.AgentInfo{
 		ID: a.ID, Account: a.Account, Definition: a.Definition, StateDir: stateDir, Status: statusIdle,
-		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, AccessRole: role, Activity: activity,
+		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, AccessRole: role, PublicRead: a.PublicRead, PublicChat: a.PublicChat,
+		Activity: activity,
 	}
 }
 
@@ -206,7 +224,7 @@ func notFound() error { return fault.Missing("Agent not found") }
 
 func scan(into func(...any) error) (a Agent, err error) {
 	var text string
-	if err := into(&a.ID, &a.Account, &text, &a.Version, &a.CreatedAt, &a.UpdatedAt); err != nil {
+	if err := into(&a.ID, &a.Account, &text, &a.Version, &a.PublicRead, &a.PublicChat, &a.CreatedAt, &a.UpdatedAt); err != nil {
 		return Agent{}, fmt.Errorf("read agent: %w", err)
 	}
 	if a.Definition, err = decode(text); err != nil {

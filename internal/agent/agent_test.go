@@ -118,7 +118,7 @@ func TestAMissingAgentIsNotFound(t *testing.T) {
 	})
 }
 
-func TestListByAccountIsNewestUpdateFirst(t *testing.T) {
+func TestTheListOfAnAccountIsNewestUpdateFirst(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s store.Store) {
 		for i, id := range []string{"a1", "a2", "a3"} {
@@ -131,7 +131,7 @@ func TestListByAccountIsNewestUpdateFirst(t *testing.T) {
 		})
 		var ids []string
 		read(t, s, func(tx store.Tx) error {
-			list, _, err := agent.ListByAccount(tx, "z1", store.Page{})
+			list, _, err := agent.ListFor(tx, "z1", store.Page{})
 			for _, a := range list {
 				ids = append(ids, a.ID)
 			}

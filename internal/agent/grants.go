@@ -47,3 +47,13 @@ func publishes(name string) bool {
 	}
 	return false
 }
+
+// SigningKeys are the names of the keys that an agent may sign with, sorted, each once.
+func SigningKeys(d wire.AgentDefinition) []string {
+	out := slices.Clone(d.SigningKeys)
+	if d.SigningKey != "" {
+		out = append(out, d.SigningKey)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

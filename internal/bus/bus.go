@@ -9,6 +9,7 @@ package bus
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -80,12 +81,16 @@ type Bus interface {
 	// Watched tells whether a topic may have a subscription. False is certain at this moment; who subscribes later reads the
 	// present state first. What is costly to make for watchers alone need not be made without them.
 	Watched(topic string) bool
+	// WatchedBelow tells whether any topic of a kind, such as account/, may have a subscription.
+	WatchedBelow(kind string) bool
 }
 
 // Local is the bus of one process.
 type Local struct {
 	mu     sync.RWMutex
 	topics map[string]map[*Subscription]struct{}
+	// kinds counts the topics by what they begin with.
+	kinds map[string]int
 
 	merged, lost atomic.Int64
 }
@@ -100,7 +105,9 @@ type Stats struct {
 func (b *Local) Stats() Stats { return Stats{Merged: b.merged.Load(), Lost: b.lost.Load()} }
 
 // NewLocal returns an empty bus.
-func NewLocal() *Local { return &Local{topics: map[string]map[*Subscription]struct{}{}} }
+func NewLocal() *Local {
+	return &Local{topics: map[string]map[*Subscription]struct{}{}, kinds: map[string]int{}}
+}
 
 // Publish implements Bus.
 func (b *Local) Publish(m *Message) {
@@ -118,6 +125,19 @@ func (b *Local) Watched(topic string) bool {
 	return len(b.topics[topic]) > 0
 }
 
+// WatchedBelow implements Bus.
+func (b *Local) WatchedBelow(kind string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.kinds[kind] > 0
+}
+
+// kindOf is what a topic begins with, up to its first slash.
+func kindOf(topic string) string {
+	i := strings.IndexByte(topic, '/')
+	return topic[:i+1]
+}
+
 // Subscribe implements Bus.
 func (b *Local) Subscribe() *Subscription {
 	return &Subscription{bus: b, topics: map[string]struct{}{}, ready: make(chan struct{}, 1)}
@@ -130,6 +150,7 @@ func (b *Local) join(topic string, s *Subscription) {
 	if subs == nil {
 		subs = map[*Subscription]struct{}{}
 		b.topics[topic] = subs
+		b.kinds[kindOf(topic)]++
 	}
 	subs[s] = struct{}{}
 }
@@ -137,8 +158,9 @@ func (b *Local) join(topic string, s *Subscription) {
 func (b *Local) leave(topic string, s *Subscription) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.topics[topic], s)
-	if len(b.topics[topic]) == 0 {
+	subs, ok := b.topics[topic]
+	if delete(subs, s); ok && len(subs) == 0 {
 		delete(b.topics, topic)
+		b.kinds[kindOf(topic)]--
 	}
 }

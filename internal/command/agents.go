@@ -20,6 +20,15 @@ type agentsCommand struct {
 	Set    agentsSet    `cmd:"" help:"Change an agent."`
 	Edit   agentsEdit   `cmd:"" help:"Change an agent's whole definition in your editor."`
 	Delete agentsDelete `cmd:"" help:"Delete an agent with its conversations and memory."`
+
+	Members agentsMembers `cmd:"" help:"List who works with an agent."`
+	Share   agentsShare   `cmd:"" help:"Invite an account to an agent, or change what it may do."`
+	Unshare agentsUnshare `cmd:"" help:"Take an account off an agent, or an invitation back."`
+	Public  agentsPublic  `cmd:"" help:"Let everybody read an agent or chat with it, or end that."`
+	Invites agentsInvites `cmd:"" help:"List what you are invited to."`
+	Accept  agentsAccept  `cmd:"" help:"Accept an invitation."`
+	Decline agentsDecline `cmd:"" help:"Decline an invitation."`
+	Leave   agentsLeave   `cmd:"" help:"Take yourself off somebody else's agent."`
 }
 
 type agentsList struct {
@@ -68,10 +77,7 @@ func findAgent(ctx context.Context, cl *client.Client, name string) (wire.AgentI
 	if err != nil {
 		return wire.AgentInfo{}, err
 	}
-	if len(agents) == 0 {
-		return wire.AgentInfo{}, errors.New("there are no agents; `loam agents create NAME` makes one")
-	}
-	if name == "" {
+	if name == "" && len(agents) > 0 {
 		return oldest(agents), nil
 	}
 	if i := slices.IndexFunc(agents, func(a wire.AgentInfo) bool { return a.ID == name }); i >= 0 {
@@ -85,6 +91,13 @@ func findAgent(ctx context.Context, cl *client.Client, name string) (wire.AgentI
 	}
 	switch len(found) {
 	case 0:
+		// A public agent is in nobody's list.
+		if reply, err := client.Call[wire.GetAgentResponse](ctx, cl, "GetAgent", wire.AgentRequest{AgentID: name}); err == nil {
+			return reply.Agent, nil
+		}
+		if len(agents) == 0 {
+			return wire.AgentInfo{}, errors.New("there are no agents; `loam agents create NAME` makes one")
+		}
 		var names []string
 		for _, agent := range agents {
 			names = append(names, agent.Definition.Name)

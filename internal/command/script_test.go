@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session, "agekey": ageKey, "first": first, "setenv": setenv,
+			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session, "agekey": ageKey, "first": first, "field": field, "setenv": setenv,
 		},
 	})
 }
@@ -165,6 +165,25 @@ func first(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s lists nothing", args[1])
 	}
 	ts.Setenv(args[0], list[0].ID)
+}
+
+// field VARIABLE NAME FILE sets a variable to a text of a JSON object, or of the first object of a list.
+func field(ts *testscript.TestScript, _ bool, args []string) {
+	text := []byte(ts.ReadFile(args[2]))
+	var object map[string]any
+	if json.Unmarshal(text, &object) != nil {
+		var list []map[string]any
+		ts.Check(json.Unmarshal(text, &list))
+		if len(list) == 0 {
+			ts.Fatalf("%s lists nothing", args[2])
+		}
+		object = list[0]
+	}
+	value, ok := object[args[1]].(string)
+	if !ok {
+		ts.Fatalf("%s has no text %s", args[2], args[1])
+	}
+	ts.Setenv(args[0], value)
 }
 
 // setenv VARIABLE FILE sets a variable to the content of a file.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/runs"
@@ -34,6 +35,9 @@ const (
 	AgentUpdated  = "agent-updated"
 	AgentDeleted  = "agent-deleted"
 	MemoryChanged = "agent-memory-changed"
+
+	CollaboratorsChanged = "agent-collaborators-changed"
+	InvitesChanged       = "agent-invites-changed"
 )
 
 // Options configure a Notifier.
@@ -44,8 +48,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Sessions mirrors the state of runs in their sessions.
 	Sessions func() *sessionlog.Log
-	// AgentInfo builds the view of an agent for its owner.
-	AgentInfo func(a agent.Agent, activity *wire.AgentActivity) wire.AgentInfo
+	// AgentInfo builds the view of an agent for a role.
+	AgentInfo func(a agent.Agent, role string, activity *wire.AgentActivity) wire.AgentInfo
 }
 
 // Notifier publishes hints and snapshots.
@@ -53,7 +57,7 @@ type Notifier struct {
 	opts Options
 
 	mu      sync.Mutex
-	queue   []sessionlog.Change
+	queue   []change
 	wake    chan struct{}
 	started bool
 	closed  bool
@@ -95,7 +99,9 @@ func (n *Notifier) Stop() {
 }
 
 // SessionChanged takes a change that sessionlog announces. It never blocks.
-func (n *Notifier) SessionChanged(c sessionlog.Change) {
+func (n *Notifier) SessionChanged(c sessionlog.Change) { n.enqueue(change{Change: c}) }
+
+func (n *Notifier) enqueue(c change) {
 	n.mu.Lock()
 	if !n.closed {
 		n.queue = append(n.queue, c)
@@ -110,6 +116,39 @@ func (n *Notifier) SessionChanged(c sessionlog.Change) {
 // AgentChanged announces, once the transaction is durable, that an agent or its memory changed.
 func (n *Notifier) AgentChanged(tx store.Tx, account, agentID, reason string) {
 	tx.AfterCommit(func() { n.SessionChanged(sessionlog.Change{Account: account, Agent: agentID, Reason: reason}) })
+}
+
+// AgentDeleted announces, once the transaction is durable, that an agent is gone, to its owner and to whoever is on it now or was
+// invited: it is called before they are removed.
+func (n *Notifier) AgentDeleted(tx store.Tx, account, agentID string) error {
+	rows, err := collaborator.Of(tx, agentID)
+	if err != nil {
+		return err
+	}
+	gone := change{Change: sessionlog.Change{Account: account, Agent: agentID, Reason: AgentDeleted}, rows: rows}
+	tx.AfterCommit(func() { n.enqueue(gone) })
+	for _, row := range rows {
+		if row.Status == collaborator.Pending {
+			n.InvitesChanged(tx, row.Account, agentID)
+		}
+	}
+	n.AccessChanged(tx, agentID)
+	return nil
+}
+
+// InvitesChanged announces, once the transaction is durable, that what an account was invited to changed.
+func (n *Notifier) InvitesChanged(tx store.Tx, account, agentID string) {
+	frame := wire.Frame{Kind: wire.FrameChange, Value: wire.AccountHint{Reason: InvitesChanged, AgentID: agentID}}
+	tx.AfterCommit(func() { n.opts.Bus.Publish(bus.New(wire.KeyAccount+account, frame)) })
+}
+
+// KeyAccess begins the bus topic that says when somebody may have lost access to an agent. No client can subscribe to it.
+const KeyAccess = "access/"
+
+// AccessChanged announces, once the transaction is durable, that who may see an agent changed: subscriptions of others than its owner
+// are decided anew.
+func (n *Notifier) AccessChanged(tx store.Tx, agentID string) {
+	tx.AfterCommit(func() { n.opts.Bus.Publish(bus.New(KeyAccess+agentID, wire.Frame{Kind: wire.FrameChange})) })
 }
 
 // KeyCredential begins the bus topic of a token, a sign-in or a linked key. No client can subscribe to it.
@@ -134,6 +173,9 @@ func (n *Notifier) RunChanged(tx store.Tx, r *runs.Run, busy bool) error {
 		frame := wire.Frame{Kind: wire.FrameChange, Key: wire.KeyRun + info.RootRunID, Value: info}
 		n.opts.Bus.Publish(bus.New(wire.KeyRun+info.RootRunID, frame))
 		n.opts.Bus.Publish(bus.New(wire.KeyAccount+info.Account, frame))
+		if n.opts.Bus.WatchedBelow(wire.KeyAccount) {
+			n.enqueue(change{Change: sessionlog.Change{Account: info.Account, Agent: info.AgentID}, run: &frame})
+		}
 	})
 	return nil
 }

@@ -46,8 +46,8 @@ func each(t *testing.T, fn func(b *bench)) {
 		local := bus.NewLocal()
 		b.notify = notify.New(notify.Options{
 			Store: s, Bus: local, Clock: b.clock, Sessions: func() *sessionlog.Log { return b.log },
-			AgentInfo: func(a agent.Agent, activity *wire.AgentActivity) wire.AgentInfo {
-				return agent.Info(a, "owner", "", activity)
+			AgentInfo: func(a agent.Agent, role string, activity *wire.AgentActivity) wire.AgentInfo {
+				return agent.Info(a, role, "", activity)
 			},
 		})
 		b.log = sessionlog.New(sessionlog.Options{Clock: b.clock, IDs: id.Sequence(), Bus: local, Blobs: blobs, Changed: b.notify.SessionChanged})

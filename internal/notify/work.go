@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/runs"
@@ -14,10 +15,19 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
+// change is something to announce.
+type change struct {
+	sessionlog.Change
+	// rows are the collaborators of an agent that is gone.
+	rows []collaborator.Collaborator
+	// run is the frame of a run that changed, which those on its agent get too; nil for everything else.
+	run *wire.Frame
+}
+
 // pace remembers, for sessions whose transcript grows, when the last hint went out and what waits for the next.
 type pace struct {
 	last    time.Time
-	waiting *sessionlog.Change
+	waiting *change
 }
 
 // readTimeout bounds the read of what changed, and so what Stop waits for.
@@ -84,57 +94,84 @@ func (n *Notifier) due(paces map[string]*pace) <-chan time.Time {
 	return n.opts.Clock.After(next.Sub(n.opts.Clock.Now()))
 }
 
-// publish reads the present state and sends it to the watchers of the account and the agent, if there are any: the rollup of
-// an agent costs more than the rest of a short turn.
-func (n *Notifier) publish(ctx context.Context, c sessionlog.Change) {
-	if !n.opts.Bus.Watched(wire.KeyAccount+c.Account) && !n.opts.Bus.Watched(wire.KeyAgent+c.Agent) {
+// watched tells whether anybody may watch an account or an agent: the rollup of an agent costs more than the rest of a short turn.
+func (n *Notifier) watched() bool {
+	return n.opts.Bus.WatchedBelow(wire.KeyAccount) || n.opts.Bus.WatchedBelow(wire.KeyAgent)
+}
+
+// publish reads the present state and sends it to the watchers of the agent and of the accounts that are on it, if there are any.
+func (n *Notifier) publish(ctx context.Context, c change) {
+	if !n.watched() {
 		return
 	}
 	// A read that is under way when the notifier stops is finished: to break it off costs a connection of the database.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
+	var to []audience
 	hint := wire.AccountHint{Reason: c.Reason, AgentID: c.Agent, SessionID: c.Session}
-	var info *wire.AgentInfo
-	err := n.opts.Store.Read(ctx, func(tx store.Tx) error {
-		info, hint.Session, hint.Activity = nil, nil, nil
-		a, err := agent.Get(tx, c.Agent)
-		if err != nil {
-			return missing(err)
-		}
-		activity, err := Activity(tx, a.ID)
-		if err != nil {
+	var now *state
+	err := n.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
+		now, hint.Session, hint.Activity = nil, nil, nil
+		if to, err = n.audiences(tx, c); err != nil || len(to) == 0 || c.run != nil {
 			return err
 		}
-		view := n.opts.AgentInfo(a, activity)
-		info = &view
-		if c.Session == "" || c.Reason == sessionlog.ReasonDeleted {
-			return nil
-		}
-		s, err := sessionlog.Get(tx, c.Session)
-		if err != nil {
-			return missing(err)
-		}
-		session := s.Info()
-		hint.Session, hint.Activity = &session, activity
-		return nil
+		now, err = n.read(tx, c, &hint)
+		return err
 	})
 	if err != nil {
 		n.opts.Logger.Error("read what changed", "reason", c.Reason, "account", c.Account, "agent", c.Agent, "session", c.Session, "error", err)
 		return
 	}
-	n.send(c, hint, info)
+	for _, a := range to {
+		if c.run != nil {
+			n.opts.Bus.Publish(bus.New(wire.KeyAccount+a.account, *c.run))
+			continue
+		}
+		n.send(c, a, hint, now)
+	}
 }
 
-func (n *Notifier) send(c sessionlog.Change, hint wire.AccountHint, info *wire.AgentInfo) {
-	account := wire.Frame{Kind: wire.FrameChange, Key: wire.KeyAccount + c.Account, Value: hint}
-	n.opts.Bus.Publish(bus.New(wire.KeyAccount+c.Account, account))
-	topic := wire.KeyAgent + c.Agent
-	n.opts.Bus.Publish(bus.New(topic, account))
-	if hint.Session != nil && c.Reason != sessionlog.ReasonEvent {
-		n.opts.Bus.Publish(bus.New(topic, wire.Frame{Kind: wire.FrameChange, Key: wire.KeySession + c.Session, Value: *hint.Session}))
+// state is an agent with its activity.
+type state struct {
+	agent    agent.Agent
+	activity *wire.AgentActivity
+}
+
+// read fills the hint in; the state is nil when the agent is gone.
+func (n *Notifier) read(tx store.Tx, c change, hint *wire.AccountHint) (*state, error) {
+	a, err := agent.Get(tx, c.Agent)
+	if err != nil {
+		return nil, missing(err)
 	}
-	if info != nil && (c.Reason == AgentCreated || c.Reason == AgentUpdated) {
-		n.opts.Bus.Publish(bus.New(topic, wire.Frame{Kind: wire.FrameChange, Value: *info}))
+	activity, err := Activity(tx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	now := &state{a, activity}
+	if c.Session == "" || c.Reason == sessionlog.ReasonDeleted {
+		return now, nil
+	}
+	s, err := sessionlog.Get(tx, c.Session)
+	if err != nil {
+		return now, missing(err)
+	}
+	session := s.Info()
+	hint.Session, hint.Activity = &session, activity
+	return now, nil
+}
+
+func (n *Notifier) send(c change, to audience, hint wire.AccountHint, now *state) {
+	account := wire.Frame{Kind: wire.FrameChange, Key: wire.KeyAccount + to.hints, Value: hint}
+	if to.account != "" {
+		n.opts.Bus.Publish(bus.New(wire.KeyAccount+to.account, account))
+	}
+	n.opts.Bus.Publish(bus.New(to.topic, account))
+	if hint.Session != nil && c.Reason != sessionlog.ReasonEvent {
+		n.opts.Bus.Publish(bus.New(to.topic, wire.Frame{Kind: wire.FrameChange, Key: wire.KeySession + c.Session, Value: *hint.Session}))
+	}
+	if now != nil && (c.Reason == AgentCreated || c.Reason == AgentUpdated || c.Reason == CollaboratorsChanged) {
+		value := n.opts.AgentInfo(now.agent, to.role, now.activity)
+		n.opts.Bus.Publish(bus.New(to.topic, wire.Frame{Kind: wire.FrameChange, Key: wire.KeyAgent + c.Agent, Value: value}))
 	}
 }
 

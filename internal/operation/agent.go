@@ -3,10 +3,13 @@ package operation
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/provider"
@@ -52,21 +55,31 @@ func listAgents(ctx context.Context, c *Call) (Result, error) {
 	out := wire.ListAgentsResponse{Agents: []wire.AgentInfo{}}
 	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		out.Agents = out.Agents[:0]
-		owned, more, err := agent.ListByAccount(tx, c.Caller.Account, page)
+		agents, more, err := agent.ListFor(tx, c.Caller.Account, page)
 		if err != nil {
 			return err
 		}
-		for _, a := range owned {
-			activity, err := notify.Activity(tx, a.ID)
+		for _, a := range agents {
+			on, err := c.roleOn(tx, a)
 			if err != nil {
 				return err
 			}
-			out.Agents = append(out.Agents, c.agentInfo(a, RoleOwner, activity))
+			info, err := c.info(tx, on)
+			if err != nil {
+				return err
+			}
+			out.Agents = append(out.Agents, info)
 		}
-		out.NextCursor, err = next(owned, more, func(a *agent.Agent) store.Place { return store.Place{At: a.UpdatedAt, ID: a.ID} })
+		out.NextCursor, err = next(agents, more, func(a *agent.Agent) store.Place { return store.Place{At: a.UpdatedAt, ID: a.ID} })
 		return err
 	})
 	return Result{Value: out}, err
+}
+
+// info is an agent with its activity, as the caller sees it.
+func (c *Call) info(tx store.Tx, on access) (wire.AgentInfo, error) {
+	activity, err := notify.Activity(tx, on.agent.ID)
+	return c.AgentInfo(on.agent, on.role, activity), err
 }
 
 func createAgent(ctx context.Context, c *Call) (Result, error) {
@@ -83,7 +96,7 @@ func createAgent(ctx context.Context, c *Call) (Result, error) {
 	}
 	same := once{id: req.ClientRequestID, label: "Client request ID", request: map[string]any{"definition": req.Definition}}
 	return c.commit(ctx, same, func(tx store.Tx) (any, error) {
-		if err := c.checkModel(tx, def); err != nil {
+		if err := c.checkModel(tx, c.Caller.Account, def); err != nil {
 			return nil, err
 		}
 		a, err := agent.Create(tx, agent.CreateParams{
@@ -97,8 +110,8 @@ func createAgent(ctx context.Context, c *Call) (Result, error) {
 	})
 }
 
-func (c *Call) checkModel(tx store.Tx, def wire.AgentDefinition) error {
-	return agent.CheckModel(tx, c.Caller.Account, def.ModelProvider, def.Model, def.ReasoningLevel, provider.Has, c.opts.Models.Levels)
+func (c *Call) checkModel(tx store.Tx, owner string, def wire.AgentDefinition) error {
+	return agent.CheckModel(tx, owner, def.ModelProvider, def.Model, def.ReasoningLevel, provider.Has, c.opts.Models.Levels)
 }
 
 func (c *Call) agentID() (string, error) {
@@ -122,7 +135,7 @@ func getAgent(ctx context.Context, c *Call) (Result, error) {
 			return err
 		}
 		tag = agentTag(found.agent)
-		out, err = c.agentResponse(tx, found.agent)
+		out, err = c.agentResponse(tx, found)
 		return err
 	})
 	return Result{Value: out, Tag: tag}, err
@@ -131,16 +144,15 @@ func getAgent(ctx context.Context, c *Call) (Result, error) {
 // maxV1Sessions is how many sessions a client of protocol 1 gets with an agent: it expects the list to be there.
 const maxV1Sessions = 50
 
-func (c *Call) agentResponse(tx store.Tx, a agent.Agent) (wire.GetAgentResponse, error) {
-	activity, err := notify.Activity(tx, a.ID)
-	if err != nil {
-		return wire.GetAgentResponse{}, err
-	}
-	out := wire.GetAgentResponse{Agent: c.agentInfo(a, RoleOwner, activity)}
-	if out.SessionCount, err = sessionlog.CountTopLevel(tx, a.ID); err != nil || c.Caller.Protocol >= wire.SinceSessionCount {
+func (c *Call) agentResponse(tx store.Tx, on access) (out wire.GetAgentResponse, err error) {
+	if out.Agent, err = c.info(tx, on); err != nil {
 		return out, err
 	}
-	page, _, err := sessionlog.List(tx, sessionlog.Query{Agent: a.ID, TopLevel: true, Limit: maxV1Sessions})
+	only := on.only(c)
+	if out.SessionCount, err = sessionlog.CountTopLevel(tx, on.agent.ID, only); err != nil || c.Caller.Protocol >= wire.SinceSessionCount {
+		return out, err
+	}
+	page, _, err := sessionlog.List(tx, sessionlog.Query{Agent: on.agent.ID, CreatedBy: only, TopLevel: true, Limit: maxV1Sessions})
 	if err != nil {
 		return out, err
 	}
@@ -167,7 +179,7 @@ func updateAgent(ctx context.Context, c *Call) (Result, error) {
 		if err := c.unchanged(agentTag(found.agent)); err != nil {
 			return nil, err
 		}
-		def, err := c.replacement(tx, found.agent, req.Definition)
+		def, err := c.replacement(tx, found, req.Definition)
 		if err != nil {
 			return nil, err
 		}
@@ -179,22 +191,26 @@ func updateAgent(ctx context.Context, c *Call) (Result, error) {
 		}
 		c.opts.Notify.AgentChanged(tx, a.Account, a.ID, notify.AgentUpdated)
 		tag = agentTag(a)
-		return c.agentResponse(tx, a)
+		return c.agentResponse(tx, access{agent: a, role: found.role})
 	})
 	out.Tag = tag
 	return out, err
 }
 
-// replacement reads the definition that replaces an agent's.
-func (c *Call) replacement(tx store.Tx, present agent.Agent, fields map[string]any) (wire.AgentDefinition, error) {
+// replacement reads the definition that replaces an agent's. Which accounts it signs for is the owner's to say.
+func (c *Call) replacement(tx store.Tx, present access, fields map[string]any) (wire.AgentDefinition, error) {
 	def, err := agent.ParseDefinition(fields)
 	if err != nil {
 		return def, err
 	}
-	if def.Tools == nil && c.Caller.Routed {
-		def.Tools = present.Definition.Tools
+	before, after := agent.SigningKeys(present.agent.Definition), agent.SigningKeys(def)
+	if present.role != collaborator.Owner && !slices.Equal(before, after) {
+		return def, fault.New(fault.PermissionDenied, wire.MsgSigningGrant)
 	}
-	return def, c.checkModel(tx, def)
+	if def.Tools == nil && c.Caller.Routed {
+		def.Tools = present.agent.Definition.Tools
+	}
+	return def, c.checkModel(tx, present.agent.Account, def)
 }
 
 func deleteAgent(ctx context.Context, c *Call) (Result, error) {
@@ -222,10 +238,15 @@ func deleteAgent(ctx context.Context, c *Call) (Result, error) {
 		if err := memory.DeleteAll(tx, agentID); err != nil {
 			return nil, err
 		}
+		if err := c.opts.Notify.AgentDeleted(tx, found.agent.Account, agentID); err != nil {
+			return nil, err
+		}
+		if err := collaborator.RemoveAll(tx, agentID); err != nil {
+			return nil, err
+		}
 		if err := agent.Delete(tx, agentID); err != nil {
 			return nil, err
 		}
-		c.opts.Notify.AgentChanged(tx, found.agent.Account, agentID, notify.AgentDeleted)
 		return wire.AgentRequest{AgentID: agentID}, nil
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 func attachmentOperations() []Operation {
 	return []Operation{
-		{Name: "UploadSessionAttachment", Response: "UploadSessionAttachmentResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: uploadAttachment, prepares: true,
+		{Name: "UploadSessionAttachment", Response: "UploadSessionAttachmentResponse", Access: Chat, Effect: Mutation, Since: "0.1", handle: uploadAttachment, prepares: true,
 			Route: &Route{Method: "POST", Path: "/sessions/{sessionId}/attachments", Summary: "Add a file to a session", Kind: Upload,
 				Status: http.StatusCreated, Note: "The body is the file's bytes and Content-Type its media type.",
 				Request: UploadFields{}, Reply: wire.AttachmentResponse{}}},

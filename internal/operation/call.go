@@ -12,12 +12,9 @@ import (
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/account/idempotency"
 	"github.com/loam-agents/loam/internal/account/nonce"
-	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
-	"github.com/loam-agents/loam/internal/runs"
-	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
 )
@@ -30,15 +27,12 @@ type Call struct {
 	fields map[string]any
 }
 
-// RoleOwner is the role of an agent's own account.
-const RoleOwner = "owner"
-
 // admit finds out for whom the caller acts and decides whether that account may act on this server at all.
 func (c *Call) admit(ctx context.Context) error {
 	asked := c.Caller
 	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		c.Caller = asked
-		if err := c.resolve(tx); err != nil || c.known.has(c.Caller.Account) || c.op != nil && c.op.newcomer {
+		if err := c.resolve(tx); err != nil || c.known.has(c.Caller.Account) || c.op.newcomer {
 			return err
 		}
 		return c.opts.Policy.MayAct(tx, c.Caller.Account)
@@ -46,7 +40,7 @@ func (c *Call) admit(ctx context.Context) error {
 	if errors.Is(err, errUnproven) {
 		err = c.prove(ctx)
 	}
-	if err == nil && c.Caller.Delegate && c.op != nil && c.op.Needs() == account.Admin && !c.op.delegable {
+	if err == nil && c.Caller.Delegate && !c.op.Delegable() {
 		err = fault.New(fault.PermissionDenied, "A delegated key may not do this: sign with the account's own key")
 	}
 	return err
@@ -272,52 +266,4 @@ func label(field string) string {
 	}
 	text := strings.Join(words, " ")
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// access is what an agent-scoped call may work with.
-type access struct {
-	agent agent.Agent
-	role  string
-}
-
-// onAgent resolves the agent and checks the caller's role. An agent that the caller may not see does not exist for it.
-func (c *Call) onAgent(tx store.Tx, agentID, notFound string) (access, error) {
-	a, err := agent.Get(tx, agentID)
-	return c.onOwn(a, err, notFound)
-}
-
-// onOwn decides on an agent that was looked up.
-func (c *Call) onOwn(a agent.Agent, err error, notFound string) (access, error) {
-	if err != nil || a.Account != c.Caller.Account {
-		if err == nil || fault.CodeOf(err) == fault.NotFound {
-			return access{}, fault.Missing("%s", notFound)
-		}
-		return access{}, err
-	}
-	return access{agent: a, role: RoleOwner}, nil
-}
-
-// onSession resolves a session and the head of its agent.
-func (c *Call) onSession(tx store.Tx, sessionID string) (sessionlog.Session, access, error) {
-	s, err := sessionlog.Get(tx, sessionID)
-	if err != nil {
-		return sessionlog.Session{}, access{}, err
-	}
-	a, err := agent.Head(tx, s.Agent)
-	found, err := c.onOwn(a, err, wire.MsgSessionNotFound)
-	return s, found, err
-}
-
-// onRun resolves a run and the head of its agent. A run whose agent is gone does not exist.
-func (c *Call) onRun(tx store.Tx, runID string) (runs.Run, access, error) {
-	r, err := runs.Get(tx, runID)
-	if err != nil {
-		return runs.Run{}, access{}, err
-	}
-	if r.Agent == "" {
-		return runs.Run{}, access{}, fault.Missing("%s", wire.MsgRunNotFound)
-	}
-	a, err := agent.Head(tx, r.Agent)
-	found, err := c.onOwn(a, err, wire.MsgRunNotFound)
-	return r, found, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/account/passkey"
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/blobstore"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/engine"
@@ -46,6 +47,8 @@ const (
 	Read  Access = "read"
 	Write Access = "write"
 	Owner Access = "owner"
+	// Chat operations need the role of a writer, or public chat, which is for sessions that the caller opened.
+	Chat Access = "chat"
 )
 
 // Effect says whether an operation changes anything.
@@ -119,6 +122,9 @@ type Operation struct {
 
 	handle func(ctx context.Context, c *Call) (Result, error)
 }
+
+// Delegable tells whether a key that acts by a capability may do it.
+func (op *Operation) Delegable() bool { return op.Needs() != account.Admin || op.delegable }
 
 // Result is an answer: a value to encode, or bytes that were encoded when the same request was answered before.
 type Result struct {
@@ -212,7 +218,8 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations()} {
+		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
+		sharingOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}
@@ -299,7 +306,10 @@ func (op *Operation) Encode(r Result) ([]byte, error) {
 	return wire.EncodeResponse(op.Response, r.Value)
 }
 
-// agentInfo is the view of an agent for a role.
-func (s *Service) agentInfo(a agent.Agent, role string, activity *wire.AgentActivity) wire.AgentInfo {
+// AgentInfo is the view of an agent for a role. The activity is told to those whom all sessions are shown.
+func (s *Service) AgentInfo(a agent.Agent, role string, activity *wire.AgentActivity) wire.AgentInfo {
+	if role == collaborator.Chatter {
+		activity = nil
+	}
 	return agent.Info(a, role, s.opts.StateDir(a.ID), activity)
 }

@@ -127,7 +127,12 @@ func (op *Operation) Permits(caller Caller) error {
 	if caller.Scopes == nil || slices.Contains(caller.Scopes, op.Needs()) {
 		return nil
 	}
-	return fault.New(fault.PermissionDenied, "This token does not hold the scope %s", op.Needs()).With("scope", string(op.Needs()))
+	return lacks(op.Needs())
+}
+
+// lacks says which scope a token does not hold.
+func lacks(scope account.Scope) error {
+	return fault.New(fault.PermissionDenied, "This token does not hold the scope %s", scope).With("scope", string(scope))
 }
 
 // unchanged refuses a change of something that is not in the state the caller has seen.

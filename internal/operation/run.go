@@ -77,12 +77,18 @@ func listRuns(ctx context.Context, c *Call) (Result, error) {
 	out := wire.ListRunsResponse{Runs: []wire.RunInfo{}}
 	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		out.Runs = out.Runs[:0]
-		list, err := c.selectRuns(tx, &req, limit)
+		list, on, err := c.selectRuns(tx, &req, limit)
 		if err != nil {
 			return err
 		}
 		for i := range list {
 			if req.Status != nil && *req.Status != string(list[i].Status) {
+				continue
+			}
+			if sees, err := c.seesRun(tx, &list[i], on); err != nil || !sees {
+				if err != nil {
+					return err
+				}
 				continue
 			}
 			info, err := runInfo(tx, &list[i])
@@ -96,7 +102,8 @@ func listRuns(ctx context.Context, c *Call) (Result, error) {
 	return Result{Value: out}, err
 }
 
-func (c *Call) selectRuns(tx store.Tx, req *wire.ListRunsRequest, limit int64) ([]runs.Run, error) {
+// selectRuns finds what was asked for, and on which agent.
+func (c *Call) selectRuns(tx store.Tx, req *wire.ListRunsRequest, limit int64) (list []runs.Run, on access, err error) {
 	given := 0
 	for _, id := range []*string{req.RootRunID, req.SessionID, req.AgentID} {
 		if id != nil {
@@ -105,23 +112,21 @@ func (c *Call) selectRuns(tx store.Tx, req *wire.ListRunsRequest, limit int64) (
 	}
 	switch {
 	case given != 1:
+		return nil, on, fault.Invalid("ListRuns requires rootRunId, sessionId, or agentId")
 	case req.RootRunID != nil:
-		if _, _, err := c.onRun(tx, *req.RootRunID); err != nil {
-			return nil, err
+		if _, on, err = c.onRun(tx, *req.RootRunID); err == nil {
+			list, err = runs.Tree(tx, *req.RootRunID, limit)
 		}
-		return runs.Tree(tx, *req.RootRunID, limit)
 	case req.SessionID != nil:
-		if _, _, err := c.onSession(tx, *req.SessionID); err != nil {
-			return nil, err
+		if _, on, err = c.onSession(tx, *req.SessionID); err == nil {
+			list, err = runs.OfSession(tx, *req.SessionID, limit)
 		}
-		return runs.OfSession(tx, *req.SessionID, limit)
 	default:
-		if _, err := c.onAgent(tx, *req.AgentID, wire.MsgAgentNotFound); err != nil {
-			return nil, err
+		if on, err = c.onAgent(tx, *req.AgentID, wire.MsgAgentNotFound); err == nil {
+			list, err = runs.OfAgent(tx, *req.AgentID, limit)
 		}
-		return runs.OfAgent(tx, *req.AgentID, limit)
 	}
-	return nil, fault.Invalid("ListRuns requires rootRunId, sessionId, or agentId")
+	return list, on, err
 }
 
 // getRunJournal answers what the kinds of runs that there are have written: turns keep their record in the session's log.

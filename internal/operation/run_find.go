@@ -21,15 +21,21 @@ func findRuns(ctx context.Context, c *Call) (Result, error) {
 	out := wire.FindRunsResponse{}
 	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		out = wire.FindRunsResponse{Runs: []wire.RunInfo{}}
-		if err := c.seesAll(tx, &q); err != nil {
+		on, err := c.seesAll(tx, &q)
+		if err != nil {
 			return err
 		}
-		q.Account = c.Caller.Account
 		page, more, err := runs.Find(tx, q)
 		if err != nil {
 			return err
 		}
 		for i := range page {
+			if sees, err := c.seesRun(tx, &page[i], on); err != nil || !sees {
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			info, err := runInfo(tx, &page[i])
 			if err != nil {
 				return err
@@ -45,24 +51,29 @@ func findRuns(ctx context.Context, c *Call) (Result, error) {
 	return Result{Value: out}, err
 }
 
-// seesAll refuses a filter that names something the caller may not see, as if it did not exist.
-func (c *Call) seesAll(tx store.Tx, q *runs.Query) error {
+// seesAll refuses a filter that names something the caller may not see, as if it did not exist, and looks among the runs of the
+// account whose it is: the caller's own, when nothing is named. Of an agent with public chat only some are seen.
+func (c *Call) seesAll(tx store.Tx, q *runs.Query) (on access, err error) {
+	q.Account = c.Caller.Account
 	if q.Root != "" {
-		if _, _, err := c.onRun(tx, q.Root); err != nil {
-			return err
+		if _, on, err = c.onRun(tx, q.Root); err != nil {
+			return on, err
 		}
 	}
 	if q.Session != "" {
-		if _, _, err := c.onSession(tx, q.Session); err != nil {
-			return err
+		if _, on, err = c.onSession(tx, q.Session); err != nil {
+			return on, err
 		}
 	}
 	if q.Agent != "" {
-		if _, err := c.onAgent(tx, q.Agent, wire.MsgAgentNotFound); err != nil {
-			return err
+		if on, err = c.onAgent(tx, q.Agent, wire.MsgAgentNotFound); err != nil {
+			return on, err
 		}
 	}
-	return nil
+	if on.role != "" {
+		q.Account = on.agent.Account
+	}
+	return on, nil
 }
 
 func runQuery(req *wire.FindRunsRequest) (q runs.Query, err error) {

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
-	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/provider"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
@@ -18,7 +18,7 @@ import (
 
 func sessionOperations() []Operation {
 	return []Operation{
-		{Name: "CreateSession", Response: "CreateSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: createSession,
+		{Name: "CreateSession", Response: "CreateSessionResponse", Access: Chat, Effect: Mutation, Since: "0.1", handle: createSession,
 			Route: &Route{Method: "POST", Path: "/agents/{agentId}/sessions", Summary: "Open a session with an agent", Status: http.StatusCreated,
 				Request: wire.CreateSessionRequest{}, Reply: wire.CreateSessionResponse{}}},
 		{Name: "GetSession", Response: "GetSessionResponse", Access: Read, Effect: Query, Since: "0.1", handle: getSession,
@@ -38,7 +38,7 @@ func sessionOperations() []Operation {
 		{Name: "DeleteSession", Response: "DeleteSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: deleteSession,
 			Route: &Route{Method: "DELETE", Path: "/sessions/{sessionId}", Summary: "Delete a session",
 				Request: wire.SessionRequest{}, Reply: wire.DeleteSessionResponse{}, Tagged: true}},
-		{Name: "StopSession", Response: "StopSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: stopSession,
+		{Name: "StopSession", Response: "StopSessionResponse", Access: Chat, Effect: Mutation, Since: "0.1", handle: stopSession,
 			Route: &Route{Method: "POST", Path: "/sessions/{sessionId}/stop", Summary: "Stop what a session does",
 				Request: wire.SessionRequest{}, Reply: wire.StopSessionResponse{}}},
 	}
@@ -78,12 +78,16 @@ func createSession(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		if req.ModelOverride != nil {
+			// What a turn costs is not for a passer-by to choose.
+			if found.role == collaborator.Chatter {
+				return nil, fault.New(fault.PermissionDenied, wire.MsgWriteAccess)
+			}
 			if err := c.checkOverride(tx, found.agent.Account, req.ModelOverride); err != nil {
 				return nil, err
 			}
 		}
 		s, err := c.opts.Log.Create(tx, sessionlog.CreateParams{
-			Account: found.agent.Account, Agent: agentID, Title: title, ModelOverride: req.ModelOverride,
+			Account: found.agent.Account, Agent: agentID, CreatedBy: c.Caller.Account, Title: title, ModelOverride: req.ModelOverride,
 		})
 		return wire.CreateSessionResponse{SessionID: s.ID}, err
 	})
@@ -238,17 +242,9 @@ func listSessions(ctx context.Context, c *Call) (Result, error) {
 	}
 	out := wire.ListSessionsResponse{}
 	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		if q.Agent != "" {
-			if _, err := c.onAgent(tx, q.Agent, wire.MsgAgentNotFound); err != nil {
-				return err
-			}
+		if err := c.narrow(tx, &q); err != nil {
+			return err
 		}
-		if q.Parent != "" {
-			if _, _, err := c.onSession(tx, q.Parent); err != nil {
-				return err
-			}
-		}
-		q.Account = c.Caller.Account
 		page, more, err := sessionlog.List(tx, q)
 		if err != nil {
 			return err
@@ -262,6 +258,35 @@ func listSessions(ctx context.Context, c *Call) (Result, error) {
 		return err
 	})
 	return Result{Value: out}, err
+}
+
+// narrow keeps a query to what the caller may see. Without an agent or a parent these are the sessions of the own agents and of those
+// the caller was invited to, not of public ones.
+func (c *Call) narrow(tx store.Tx, q *sessionlog.Query) (err error) {
+	var on access
+	switch {
+	case q.Agent == "" && q.Parent == "":
+		shared, err := collaborator.With(tx, c.Caller.Account, collaborator.Accepted)
+		if err != nil {
+			return err
+		}
+		q.Account, q.Agents = c.Caller.Account, nil
+		for _, row := range shared {
+			q.Agents = append(q.Agents, row.Agent)
+		}
+		return nil
+	case q.Agent != "":
+		if on, err = c.onAgent(tx, q.Agent, wire.MsgAgentNotFound); err != nil {
+			return err
+		}
+	}
+	if q.Parent != "" {
+		if _, on, err = c.onSession(tx, q.Parent); err != nil {
+			return err
+		}
+	}
+	q.CreatedBy = on.only(c)
+	return nil
 }
 
 func sessionQuery(req *wire.ListSessionsRequest) (q sessionlog.Query, err error) {
@@ -313,15 +338,15 @@ func (c *Call) agentsOf(tx store.Tx, page []sessionlog.Session) ([]wire.AgentInf
 			continue
 		}
 		seen[agentID] = true
-		a, err := agent.Get(tx, agentID)
+		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
 		if err != nil {
 			return nil, err
 		}
-		activity, err := notify.Activity(tx, agentID)
+		info, err := c.info(tx, found)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, c.agentInfo(a, RoleOwner, activity))
+		out = append(out, info)
 	}
 	return out, nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
@@ -16,7 +18,7 @@ import (
 const maxTree = 1000
 
 // watching is to read.
-var watching = Operation{Name: wire.SubscribeAction, Effect: Query}
+var watching = Operation{Name: wire.SubscribeAction, Access: Read, Effect: Query}
 
 // Subscription is a key that a caller may watch.
 type Subscription struct {
@@ -25,6 +27,8 @@ type Subscription struct {
 	// Key is what was asked for, and Topic the bus topic that carries its frames. The tree of a run that is no root is published
 	// under its root, and a linked key's own account is that which it acts for.
 	Key, Topic string
+	// Guard is the bus topic that says when the caller may have lost access; empty when nobody takes it away.
+	Guard string
 }
 
 // Admit decides whether the caller may watch a subscription key.
@@ -32,44 +36,58 @@ func (s *Service) Admit(ctx context.Context, caller Caller, key string) (Subscri
 	if err := watching.Permits(caller); err != nil {
 		return Subscription{}, err
 	}
-	c := &Call{Service: s, Caller: caller}
+	c := &Call{Service: s, Caller: caller, op: &watching}
 	if err := c.admit(ctx); err != nil {
 		return Subscription{}, err
 	}
-	out := Subscription{Caller: c.Caller, Key: key}
-	err := s.opts.Store.Read(ctx, func(tx store.Tx) (err error) {
-		out.Topic, err = c.topic(tx, key)
-		return err
-	})
-	return out, err
+	return s.Again(ctx, Subscription{Caller: c.Caller, Key: key})
 }
 
-func (c *Call) topic(tx store.Tx, key string) (string, error) {
-	kind, rest, ok := strings.Cut(key, "/")
+// Again decides on a subscription that Admit has admitted anew. Its topic may be another one, since the caller's role is.
+func (s *Service) Again(ctx context.Context, sub Subscription) (Subscription, error) {
+	c := &Call{Service: s, Caller: sub.Caller, op: &watching}
+	err := s.opts.Store.Read(ctx, func(tx store.Tx) error { return c.topic(tx, &sub) })
+	return sub, err
+}
+
+// topic finds the topics of a subscription.
+func (c *Call) topic(tx store.Tx, sub *Subscription) error {
+	kind, rest, ok := strings.Cut(sub.Key, "/")
 	if !ok || rest == "" || len(rest) > bounded.MaxName || strings.ContainsRune(rest, 0) {
-		return "", fault.New(fault.PermissionDenied, wire.MsgKeyNotAuthorized)
+		return fault.New(fault.PermissionDenied, wire.MsgKeyNotAuthorized)
 	}
+	var on access
+	var err error
+	sub.Topic, sub.Guard = sub.Key, ""
 	switch kind + "/" {
 	case wire.KeyAccount:
-		if rest == c.Caller.Account || rest == c.Caller.Credential {
-			return wire.KeyAccount + c.Caller.Account, nil
+		if rest != c.Caller.Account && rest != c.Caller.Credential {
+			return fault.New(fault.PermissionDenied, wire.MsgKeyNotAuthorized)
 		}
+		sub.Topic = wire.KeyAccount + c.Caller.Account
+		return nil
 	case wire.KeyAgent:
-		_, err := c.onAgent(tx, rest, wire.MsgAgentNotFound)
-		return key, err
+		if on, err = c.onAgent(tx, rest, wire.MsgAgentNotFound); err == nil {
+			sub.Topic = notify.AgentTopic(rest, c.Caller.Account, on.role, on.invited)
+		}
 	case wire.KeySession:
-		_, _, err := c.onSession(tx, rest)
-		return key, err
+		_, on, err = c.onSession(tx, rest)
 	case wire.KeyRun:
-		r, _, err := c.onRun(tx, rest)
-		return wire.KeyRun + r.Root, err
+		var r runs.Run
+		r, on, err = c.onRun(tx, rest)
+		sub.Topic = wire.KeyRun + r.Root
+	default:
+		return fault.New(fault.PermissionDenied, wire.MsgKeyNotAuthorized)
 	}
-	return "", fault.New(fault.PermissionDenied, wire.MsgKeyNotAuthorized)
+	if on.role != collaborator.Owner {
+		sub.Guard = notify.KeyAccess + on.agent.ID
+	}
+	return err
 }
 
 // Snapshot is what a new subscription gets before its events: the session, or every run of the tree, oldest first.
 func (s *Service) Snapshot(ctx context.Context, sub Subscription) ([]wire.Frame, error) {
-	c, key := &Call{Service: s, Caller: sub.Caller}, sub.Key
+	c, key := &Call{Service: s, Caller: sub.Caller, op: &watching}, sub.Key
 	var out []wire.Frame
 	err := s.opts.Store.Read(ctx, func(tx store.Tx) error {
 		out = nil

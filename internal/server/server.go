@@ -176,8 +176,8 @@ func (s *Server) assemble() error {
 	s.notify = notify.New(notify.Options{
 		Store: s.store, Bus: s.bus, Clock: cfg.Clock, Logger: cfg.Logger,
 		Sessions: func() *sessionlog.Log { return s.log },
-		AgentInfo: func(a agent.Agent, activity *wire.AgentActivity) wire.AgentInfo {
-			return agent.Info(a, operation.RoleOwner, s.stateDir(a.ID), activity)
+		AgentInfo: func(a agent.Agent, role string, activity *wire.AgentActivity) wire.AgentInfo {
+			return s.ops.AgentInfo(a, role, activity)
 		},
 	})
 	s.log = sessionlog.New(sessionlog.Options{

@@ -92,9 +92,11 @@ func New(opts Options) *Log {
 
 // Session is a conversation's row.
 type Session struct {
-	ID              string
-	Account         string
-	Agent           string
+	ID      string
+	Account string
+	Agent   string
+	// CreatedBy is the account that opened it; empty when that is not known.
+	CreatedBy       string
 	Title           string
 	TitleSource     string
 	Description     string

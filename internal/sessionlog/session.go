@@ -30,14 +30,14 @@ const (
 	StatusError     = "error"
 )
 
-const sessionColumns = `id, account_id, agent_id, title, title_source, description, status, parent_session_id, run_id,
+const sessionColumns = `id, account_id, agent_id, created_by, title, title_source, description, status, parent_session_id, run_id,
 	plan, model_override, last_seq, last_event_at, last_event_kind, last_message_at, last_message_from, created_at,
 	updated_at, (SELECT count(*) FROM sessions c WHERE c.parent_session_id = sessions.id)`
 
 func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 	var s Session
 	var parent, run, plan, override sql.NullString
-	err := row.Scan(&s.ID, &s.Account, &s.Agent, &s.Title, &s.TitleSource, &s.Description, &s.Status, &parent, &run, &plan, &override,
+	err := row.Scan(&s.ID, &s.Account, &s.Agent, &s.CreatedBy, &s.Title, &s.TitleSource, &s.Description, &s.Status, &parent, &run, &plan, &override,
 		&s.LastSeq, &s.LastEventAt, &s.LastEventKind, &s.LastMessageAt, &s.LastMessageFrom, &s.CreatedAt, &s.UpdatedAt, &s.Children)
 	if err != nil {
 		return Session{}, err
@@ -59,6 +59,8 @@ func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 // CreateParams describe a session to create.
 type CreateParams struct {
 	Account, Agent string
+	// CreatedBy is the account that opens it. A session that is opened by another one has that of its parent.
+	CreatedBy string
 	// Title is provisional: an agent or a person may replace it. Placeholders are stored as no title.
 	Title         string
 	ModelOverride *wire.ModelOverride
@@ -68,15 +70,15 @@ type CreateParams struct {
 func (l *Log) Create(tx store.Tx, p CreateParams) (Session, error) {
 	now := clock.Millis(l.opts.Clock)
 	s := Session{
-		ID: l.opts.IDs(), Account: p.Account, Agent: p.Agent, Title: cleanTitle(p.Title), TitleSource: TitleSystem,
+		ID: l.opts.IDs(), Account: p.Account, Agent: p.Agent, CreatedBy: p.CreatedBy, Title: cleanTitle(p.Title), TitleSource: TitleSystem,
 		Status: StatusIdle, ModelOverride: p.ModelOverride, CreatedAt: now, UpdatedAt: now,
 	}
 	override, err := nullJSON(p.ModelOverride)
 	if err != nil {
 		return Session{}, err
 	}
-	_, err = tx.Exec(`INSERT INTO sessions (id, account_id, agent_id, title, model_override, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`, s.ID, s.Account, s.Agent, s.Title, override, now, now)
+	_, err = tx.Exec(`INSERT INTO sessions (id, account_id, agent_id, created_by, title, model_override, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, s.Account, s.Agent, s.CreatedBy, s.Title, override, now, now)
 	if err != nil {
 		return Session{}, fmt.Errorf("create session: %w", err)
 	}
@@ -119,8 +121,11 @@ func LastSeqs(tx store.Tx, ids []string) (map[string]int64, error) {
 
 // Query selects a page of sessions, newest update first.
 type Query struct {
-	// Exactly one of Account, Agent and Parent selects.
-	Account, Agent, Parent string
+	// The first of Parent, Agent and Account that is not empty selects; Agents are further agents beside those of Account.
+	Parent, Agent, Account string
+	Agents                 []string
+	// CreatedBy, when not empty, leaves out what others opened.
+	CreatedBy string
 	// TopLevel leaves out sessions that have a parent.
 	TopLevel bool
 	// Without is a condition on sessions.id in SQL; sessions that meet it are left out. Empty leaves none out.
@@ -142,8 +147,13 @@ func List(tx store.Tx, q Query) (page []Session, more bool, err error) {
 		add("parent_session_id = ?", q.Parent)
 	case q.Agent != "":
 		add("agent_id = ?", q.Agent)
+	case len(q.Agents) > 0:
+		add("(account_id = ? OR agent_id IN (?"+strings.Repeat(", ?", len(q.Agents)-1)+"))", append([]any{q.Account}, texts(q.Agents)...)...)
 	default:
 		add("account_id = ?", q.Account)
+	}
+	if q.CreatedBy != "" {
+		add("created_by = ?", q.CreatedBy)
 	}
 	if q.TopLevel && q.Parent == "" {
 		add("parent_session_id IS NULL")
@@ -174,9 +184,22 @@ func List(tx store.Tx, q Query) (page []Session, more bool, err error) {
 	return page, more, rows.Err()
 }
 
-// CountTopLevel is the number of an agent's sessions that have no parent.
-func CountTopLevel(tx store.Tx, agentID string) (n int64, err error) {
-	err = tx.QueryRow(`SELECT count(*) FROM sessions WHERE agent_id = ? AND parent_session_id IS NULL`, agentID).Scan(&n)
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+// CountTopLevel is the number of an agent's sessions that have no parent; of those that one account opened, when createdBy is not
+// empty.
+func CountTopLevel(tx store.Tx, agentID, createdBy string) (n int64, err error) {
+	query, args := `SELECT count(*) FROM sessions WHERE agent_id = ? AND parent_session_id IS NULL`, []any{agentID}
+	if createdBy != "" {
+		query, args = query+` AND created_by = ?`, append(args, createdBy)
+	}
+	err = tx.QueryRow(query, args...).Scan(&n)
 	return n, err
 }
 

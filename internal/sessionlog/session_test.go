@@ -271,7 +271,7 @@ func TestListsSelectByAccountAgentAndParent(t *testing.T) {
 				t.Errorf("%+v lists %v, want %v", c.query, got, c.want)
 			}
 		}
-		n := read(t, b, func(tx store.Tx) (int64, error) { return sessionlog.CountTopLevel(tx, "1") })
+		n := read(t, b, func(tx store.Tx) (int64, error) { return sessionlog.CountTopLevel(tx, "1", "") })
 		if parent := b.session(t, ids[0]); n != 1 || parent.Info().ChildSessionCount != 1 {
 			t.Errorf("%d top-level sessions, %d children", n, parent.Children)
 		}

@@ -50,6 +50,10 @@ export interface AgentRequest {
   agentId: string;
 }
 
+export interface AgentResponse {
+  agent: AgentInfo;
+}
+
 export interface AgentShown {
   agent: AgentInfo;
   sessionCount: number;
@@ -105,6 +109,23 @@ export interface ChildUsage {
   output: number;
   runs: number;
   total: number;
+}
+
+export interface CollaboratorInfo {
+  accountId: string;
+  createdAt: number;
+  role: string;
+  status: string;
+  updatedAt: number;
+}
+
+export interface CollaboratorRequest {
+  accountId: string;
+  agentId: string;
+}
+
+export interface CollaboratorResponse {
+  collaborator: CollaboratorInfo;
 }
 
 export interface CommitFileUploadResponse {
@@ -224,6 +245,15 @@ export interface GetSessionResponse {
   systemPromptMarkdown: string;
 }
 
+export interface InviteInfo {
+  agentId: string;
+  agentName: string;
+  createdAt: number;
+  ownerAccountId: string;
+  role: string;
+  updatedAt: number;
+}
+
 export interface KeyInfo {
   createdAt: number;
   key: string;
@@ -236,6 +266,17 @@ export interface KeyRequest {
 
 export interface KeyResponse {
   key: KeyInfo;
+}
+
+export interface ListAgentCollaboratorsResponse {
+  agentId: string;
+  collaborators: CollaboratorInfo[];
+  publicChat: boolean;
+  publicRead: boolean;
+}
+
+export interface ListAgentInvitesResponse {
+  invites: InviteInfo[];
 }
 
 export interface ListAgentMemoryDirResponse {

@@ -203,22 +203,28 @@ func Decode(t testing.TB, events []wire.SessionEvent) []Event {
 	return out
 }
 
-// Watch follows a key until the test ends and returns the frames. It returns when the subscription stands: whatever happens
-// then is among the frames.
+// Watch is Watch with the owner's client.
 func (h *Harness) Watch(key string, after int64) <-chan client.Frame {
 	h.t.Helper()
+	return Watch(h.t, h.Client, key, after)
+}
+
+// Watch follows a key until the test ends and returns the frames. It returns when the subscription stands: whatever happens
+// then is among the frames.
+func Watch(t testing.TB, c *client.Client, key string, after int64) <-chan client.Frame {
+	t.Helper()
 	out := make(chan client.Frame, 4096)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	stands := make(chan struct{})
-	h.t.Cleanup(func() {
+	t.Cleanup(func() {
 		cancel()
 		<-done
 	})
 	go func() {
 		defer close(done)
 		first := true
-		for f, err := range h.Subscribe(ctx, key, after) {
+		for f, err := range c.Subscribe(ctx, key, after) {
 			if err != nil {
 				return
 			}

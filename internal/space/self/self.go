@@ -48,7 +48,7 @@ func (s *Scheme) Read(ctx context.Context, scope space.Scope, req space.ReadRequ
 	var sessions int64
 	var summary memory.Summary
 	err := s.store.Read(ctx, func(tx store.Tx) (err error) {
-		if sessions, err = sessionlog.CountTopLevel(tx, scope.Agent); err != nil {
+		if sessions, err = sessionlog.CountTopLevel(tx, scope.Agent, ""); err != nil {
 			return err
 		}
 		summary, err = memory.Summarize(tx, scope.Agent, 12)

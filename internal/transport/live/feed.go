@@ -25,6 +25,8 @@ type Sink interface {
 	Message(ctx context.Context, m *bus.Message) error
 	// Gone says that what a topic is about was deleted: nothing of it comes any more.
 	Gone(ctx context.Context, topic string) error
+	// Ended says that the caller lost access to a key: nothing of it is sent any more.
+	Ended(ctx context.Context, key string) error
 }
 
 // Feed is what one client follows. One goroutine uses it.
@@ -36,11 +38,13 @@ type Feed struct {
 	sent map[string]int64
 	// left are topics that were left: what of them still waits is not sent.
 	left map[string]bool
+	// guarded are the subscriptions, by key, whose access somebody may take away.
+	guarded map[string]guarded
 }
 
 // NewFeed returns a feed without topics. The caller closes it.
 func NewFeed(ops *operation.Service, b bus.Bus, sink Sink) *Feed {
-	return &Feed{ops: ops, sub: b.Subscribe(), sink: sink, sent: map[string]int64{}, left: map[string]bool{}}
+	return &Feed{ops: ops, sub: b.Subscribe(), sink: sink, sent: map[string]int64{}, left: map[string]bool{}, guarded: map[string]guarded{}}
 }
 
 // Close leaves every topic.
@@ -51,21 +55,32 @@ func (f *Feed) Ready() <-chan struct{} { return f.sub.Ready() }
 
 // Join joins the topic of a subscription and returns the state that a client gets first. Whatever is published afterwards is sent
 // by Flush, and Flush fails with ErrRevoked once the caller's credential is revoked.
-func (f *Feed) Join(ctx context.Context, s operation.Subscription) ([]wire.Frame, error) {
+func (f *Feed) Join(ctx context.Context, s operation.Subscription) (snapshot []wire.Frame, err error) {
 	f.sub.Join(s.Topic)
 	delete(f.left, s.Topic)
 	if s.Caller.Credential != "" {
 		f.sub.Join(notify.KeyCredential + s.Caller.Credential)
 	}
-	snapshot, err := f.ops.Snapshot(ctx, s)
+	if s.Guard != "" {
+		err = f.guard(ctx, s)
+	}
+	if err == nil {
+		snapshot, err = f.ops.Snapshot(ctx, s)
+	}
 	if err != nil {
-		f.sub.Leave(s.Topic)
+		f.Leave(s.Topic)
 	}
 	return snapshot, err
 }
 
 // Leave ends a topic: nothing of it is sent any more.
 func (f *Feed) Leave(topic string) {
+	for key, g := range f.guarded {
+		if g.joined == topic || g.now.Topic == topic {
+			topic = g.now.Topic
+			delete(f.guarded, key)
+		}
+	}
 	f.sub.Leave(topic)
 	f.left[topic] = true
 	delete(f.sent, topic)
@@ -104,6 +119,8 @@ func (f *Feed) Flush(ctx context.Context) error {
 		switch ev := m.Frame.Event; {
 		case strings.HasPrefix(m.Topic, notify.KeyCredential):
 			return ErrRevoked
+		case strings.HasPrefix(m.Topic, notify.KeyAccess):
+			err = f.recheck(ctx, m.Topic)
 		case f.left[m.Topic]:
 		case m.Gone:
 			err = f.gone(ctx, m.Topic)
@@ -133,6 +150,9 @@ const CompareEvery = 4 * time.Second
 // belongs to it: the announcement of a last event may be lost between servers, and no later one would show the gap (design §7).
 // Sessions that were deleted are Gone. A database that cannot be asked now is asked again the next time.
 func (f *Feed) Compare(ctx context.Context) error {
+	if err := f.recheck(ctx, ""); err != nil {
+		return err
+	}
 	var sessions []string
 	for topic := range f.sent {
 		if id, ok := strings.CutPrefix(topic, wire.KeySession); ok {

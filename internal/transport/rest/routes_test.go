@@ -22,6 +22,9 @@ type call struct {
 	keep, as string
 }
 
+// aKey is somebody's.
+const aKey = "z6MkmM42vxfqZQsv4ehtTjFFxQ4sQKS2w6WR7emozFAn5cxu"
+
 // walk uses every route, in an order in which each finds what it needs.
 func walk() []call {
 	message := text("hello")
@@ -62,6 +65,15 @@ func walk() []call {
 		{"StopSession", "POST", "/sessions/{sessionId}/stop", nil, "", ""},
 		{"RetrySession", "POST", "/sessions/{sessionId}/retry", nil, "", ""},
 		{"DeleteSession", "DELETE", "/sessions/{sessionId}", nil, "", ""},
+		{"InviteAgentCollaborator", "PUT", "/agents/{agentId}/collaborators/" + aKey, object{"role": "reader"}, "", ""},
+		{"ListAgentCollaborators", "GET", "/agents/{agentId}/collaborators", nil, "", ""},
+		{"RemoveAgentCollaborator", "DELETE", "/agents/{agentId}/collaborators/" + aKey, nil, "", ""},
+		{"SetAgentPublicRead", "PUT", "/agents/{agentId}/public-read", object{"publicRead": true}, "", ""},
+		{"SetAgentPublicChat", "PUT", "/agents/{agentId}/public-chat", object{"publicChat": true}, "", ""},
+		{"ListAgentInvites", "GET", "/invites", nil, "invites.0.agentId", "invitedTo"},
+		{"AcceptAgentInvite", "POST", "/invites/{invitedTo}/accept", nil, "", ""},
+		{"ListAgentInvites", "GET", "/invites", nil, "invites.0.agentId", "invitedTo"},
+		{"DeclineAgentInvite", "DELETE", "/invites/{invitedTo}", nil, "", ""},
 		{"DeleteAgent", "DELETE", "/agents/{agentId}", nil, "", ""},
 		{"DeleteModelProvider", "DELETE", "/providers/mine", nil, "", ""},
 		{"SetSecret", "PUT", "/secrets/key", object{"value": "s3cret"}, "", ""},
@@ -74,7 +86,7 @@ func walk() []call {
 		{"FinishPasskey", "POST", "/passkeys/finish", answerPasskey, "passkey.id", "passkeyId"},
 		{"ListPasskeys", "GET", "/passkeys", nil, "", ""},
 		{"DeletePasskey", "DELETE", "/passkeys/{passkeyId}", nil, "", ""},
-		{"LinkKey", "POST", "/keys", object{"key": "z6MkmM42vxfqZQsv4ehtTjFFxQ4sQKS2w6WR7emozFAn5cxu", "name": "desktop"}, "", ""},
+		{"LinkKey", "POST", "/keys", object{"key": aKey, "name": "desktop"}, "", ""},
 		{"ListKeys", "GET", "/keys", nil, "keys.0.key", "keyId"},
 		{"UnlinkKey", "DELETE", "/keys/{keyId}", nil, "", ""},
 		{"ListSigners", "GET", "/signers", nil, "signers.0.signerId", "signerId"},
@@ -124,6 +136,7 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 		w := build(t, cfg)
 		w.h.Browser()
 		w.h.Delegate(newKey(t, 31))
+		w.invited(t, 2)
 		c := newChecker(t, w.api)
 		routes := map[string]*operation.Route{}
 		for _, op := range operation.New(operation.Options{}).Operations() {

@@ -58,6 +58,25 @@ func (w world) session(t *testing.T) string {
 	return servertest.Post[struct{ SessionID string }](w.api, "/agents/"+w.agent+"/sessions", object{}).SessionID
 }
 
+// invited has others invite the owner to agents of theirs.
+func (w world) invited(t *testing.T, n int) {
+	t.Helper()
+	c := w.h.As(newKey(t, 33))
+	do := func(name string, fields object) object {
+		fields["_"] = name
+		out, err := c.Do(t.Context(), fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	do("SetModelProvider", object{"name": "scripted", "provider": object{"type": "tutor"}})
+	for range n {
+		agent := do("CreateAgent", object{"definition": definition(nil)})["agentId"]
+		do("InviteAgentCollaborator", object{"agentId": agent, "accountId": w.h.Key.ID().String(), "role": "reader"})
+	}
+}
+
 func text(s string) object { return object{"content": []any{object{"type": "text", "text": s}}} }
 
 func definition(changes object) object {

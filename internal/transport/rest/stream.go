@@ -266,6 +266,9 @@ func (f *follower) Gone(context.Context, string) error {
 	return nil
 }
 
+// Ended implements live.Sink.
+func (f *follower) Ended(context.Context, string) error { return live.ErrRevoked }
+
 // session sends a session's state, and that it is done when it was at work before.
 func (f *follower) session(info *wire.SessionInfo) error {
 	if err := f.send("session", "", info); err != nil {

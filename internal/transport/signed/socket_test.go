@@ -238,13 +238,15 @@ func watched(t *testing.T, h *servertest.Harness, k *principal.Key, session stri
 		t.Fatal(err)
 	}
 	out := map[string][]map[string]any{}
-	idle, grew := false, false
+	// A hint shows the session as it is when the hint is sent, which may be before its run is announced.
+	idle, grew, ended := false, false, false
 	for _, f := range s.until(func(f map[string]any) bool {
 		value, _ := f["value"].(map[string]any)
 		snapshot, _ := value["session"].(map[string]any)
 		idle = idle || value["reason"] == "session-updated" && snapshot["status"] == "idle"
 		grew = grew || value["reason"] == "session-event"
-		return idle && grew
+		ended = ended || value["status"] == "succeeded"
+		return idle && grew && ended
 	}) {
 		name := f["key"].(string)
 		out[name] = append(out[name], f)

@@ -46,6 +46,16 @@ func (c *socket) leave(ctx context.Context, key string) error {
 	return c.Frame(ctx, &wire.Frame{Kind: wire.FrameUnsubscribed, Key: key})
 }
 
+// Ended implements live.Sink. A client of the first stream notices nothing.
+func (c *socket) Ended(ctx context.Context, key string) error {
+	delete(c.topics, key)
+	c.release(key)
+	if !c.second {
+		return nil
+	}
+	return c.Frame(ctx, &wire.Frame{Kind: wire.FrameUnsubscribed, Key: key})
+}
+
 // heartbeat tells the client that the connection lives and how far every session was sent, so that it notices a gap.
 func (c *socket) heartbeat(ctx context.Context) error {
 	f := wire.Frame{Kind: wire.FrameHeartbeat, At: clock.Millis(c.server.opts.Clock)}
