@@ -1,0 +1,78 @@
+// Command scriptengine builds the engine that runs scripts: it takes QuickJS-NG as WebAssembly from the quickjs-wasi package,
+// has wasm2go translate it to Go, and adds what a server needs that runs other people's programs:
+//
+//   - a check in every loop, so that a program can be stopped at any moment, also inside a builtin function;
+//   - a bound on the memory of each instance;
+//   - a memory that the caller provides, so that an instance can start from the image of another.
+//
+// The result is third-party code and is not committed: `make script-engine` writes it into internal/script/quickjs/translated,
+// where the build tag "script" makes it part of the product. The program is tooling for developers.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+func main() {
+	source := flag.String("source", "internal/devtool/scriptengine/node_modules/quickjs-wasi", "folder of the quickjs-wasi package")
+	out := flag.String("out", "internal/script/quickjs/translated", "folder of the Go package that is written")
+	flag.Parse()
+	if err := build(*source, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "scriptengine:", err)
+		os.Exit(1)
+	}
+}
+
+// build translates beside the old result and replaces it only when everything has worked.
+func build(source, out string) error {
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(out), ".translated-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "quickjs.go")
+	if err := translate(filepath.Join(source, "quickjs.wasm"), file); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	guarded, err := guard(text)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, guarded, 0o644); err != nil {
+		return err
+	}
+	licence, err := os.ReadFile(filepath.Join(source, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "LICENSE"), licence, 0o644); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	return os.Rename(dir, out)
+}
+
+// translate runs wasm2go, at the version that tools/go.mod names.
+func translate(wasm, file string) error {
+	cmd := exec.Command("go", "tool", "-modfile=tools/go.mod", "wasm2go", "-unsafe", "-embed", "-pkg", "translated", "-o", file, wasm)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("wasm2go: %w\n%s", err, output)
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+//go:build !script
+
+package quickjs
+
+// Available tells whether this binary has the engine.
+const Available = false
+
+// Image is what realms start from.
+type Image struct{}
+
+// NewImage always fails with ErrAbsent in this variant.
+func NewImage(_, _ string) (*Image, error) { return nil, ErrAbsent }
+
+// New is not reached, since there is no image.
+func (*Image) New(Host, Limits) Realm { return nil }
