@@ -22,8 +22,8 @@ STATICCHECK := go tool -modfile=tools/go.mod staticcheck
 
 # Narrow a run with: make test PKG=./internal/runs/...
 PKG ?= ./...
-# SQLite under the race detector is 18 times slower and not ours to check.
-RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
+# SQLite and the script engine under the race detector are many times slower and not ours to check.
+RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=github.com/loam-agents/loam/internal/script/quickjs/translated=-race=false
 FUZZTIME ?= 20s
 # Random kills of make crash, on each database.
 ROUNDS ?= 300
@@ -32,9 +32,11 @@ VERBOSE := $(if $(CI),-v)
 # What the page is made from. Its bundle is embedded by the build tag.
 CONSOLE := $(shell find console/src console/public console/scripts -type f) \
 	$(wildcard console/*.json console/*.ts console/*.html console/.npmrc)
+# What the script engine is made from. Its Go package is built, not committed, and used with the build tag.
+ENGINE := $(wildcard internal/devtool/scriptengine/*.go internal/devtool/scriptengine/*.json) tools/go.mod
 CONSOLE_TESTS := $(shell find console/browser -type f)
 
-.PHONY: help run build test test-console bench-console shots check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench microbench fuzz fmt licences release clean tools
+.PHONY: help run script-engine build test test-console bench-console shots check lint format-check vet staticcheck tidy-check vulncheck vulndb crash bench microbench fuzz fmt licences release clean tools
 
 help: ## list these commands
 	@echo "make run     start Loam on this machine; no key, no database server needed"
@@ -66,12 +68,21 @@ console/dist/index.html: .cache/console-packages $(CONSOLE)
 	@echo "console: building the page …"
 	@cd console && npm run --silent build -- --logLevel warn
 
+script-engine: .cache/script-engine ## build the engine that runs scripts
+
+.cache/script-engine: $(ENGINE)
+	@.ci/need go node
+	@echo "script engine: fetching and translating …"
+	@cd internal/devtool/scriptengine && npm ci --no-audit --no-fund --loglevel=error
+	@go run -buildvcs=false ./internal/devtool/scriptengine
+	@mkdir -p .cache && touch $@
+
 test: ## everything CI runs: lint, vulnerabilities, all tests with the race detector on both databases
 	@.ci/need go gcc postgresql curl node chromium
-	@$(MAKE) --no-print-directory lint vulncheck tools
+	@$(MAKE) --no-print-directory lint vulncheck tools script-engine
 	@echo "test: all packages with the race detector"
 	@$(TOOLS)/pgserver -- env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
-		$(TOOLS)/gotest $(VERBOSE) $(RACE) -shuffle=on -timeout=20m $(PKG)
+		$(TOOLS)/gotest $(VERBOSE) $(RACE) -tags script -shuffle=on -timeout=20m $(PKG)
 	@$(if $(filter ./...,$(PKG)),$(MAKE) --no-print-directory test-console)
 
 test-console: build .cache/console-checked ## the page: types, unit tests, and the real server in Chromium
@@ -90,10 +101,10 @@ test-console: build .cache/console-checked ## the page: types, unit tests, and t
 
 check: ## the everyday loop: vet, staticcheck and the quick tests, without the race detector and cached
 	@.ci/need go postgresql curl node
-	@$(MAKE) --no-print-directory format-check vet staticcheck tools .cache/console-checked
-	@$(TOOLS)/gotest -short -timeout=5m $(PKG)
+	@$(MAKE) --no-print-directory format-check script-engine vet staticcheck tools .cache/console-checked
+	@$(TOOLS)/gotest -tags script -short -timeout=5m $(PKG)
 
-lint: format-check vet staticcheck tidy-check ## formatting, vet, staticcheck, go.mod
+lint: format-check script-engine vet staticcheck tidy-check ## formatting, vet, staticcheck, go.mod
 
 format-check:
 	@unformatted=$$(gofmt -l .) && \
@@ -101,9 +112,11 @@ format-check:
 
 vet:
 	go vet -buildvcs=false $(PKG)
+	go vet -buildvcs=false -tags script ./internal/script ./internal/script/quickjs
 
 staticcheck:
 	$(STATICCHECK) $(PKG)
+	$(STATICCHECK) -tags script ./internal/script ./internal/script/quickjs
 
 tidy-check:
 	@go mod tidy -diff && (cd tools && go mod tidy -diff) || { echo "go.mod says more or less than the code uses: run go mod tidy, in tools/ too" >&2; exit 1; }
@@ -159,7 +172,7 @@ release: console/dist/index.html ## build the release archives and checksums int
 	go run -buildvcs=false ./internal/devtool/release -version "$(VERSION)" -commit "$(COMMIT)" -branch "$(BRANCH)" -date "$(DATE)" -page console/dist/licences.json -out dist
 
 clean: ## remove what was built (never data)
-	rm -rf bin dist .cache console/dist console/node_modules
+	rm -rf bin dist .cache console/dist console/node_modules internal/devtool/scriptengine/node_modules internal/script/quickjs/translated
 
 tools:
 	@mkdir -p $(TOOLS)

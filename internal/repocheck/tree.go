@@ -52,7 +52,7 @@ const maxTextBytes = 1 << 20
 // ignoredFolders are outputs and foreign code at any depth. Those that stand in
 // .gitignore are repeated here because the tree is also checked where there is
 // no git, such as in an unpacked archive.
-var ignoredFolders = []string{".git", ".cache", "bin", "dist", "loam-data", "node_modules"}
+var ignoredFolders = []string{".git", ".cache", "bin", "dist", "loam-data", "node_modules", "translated"}
 
 // Load reads and parses the tree beneath root. A Go file that does not parse is
 // an error, since no rule could be trusted after it.

@@ -10,6 +10,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -27,7 +29,7 @@ func main() {
 	}
 }
 
-// build translates beside the old result and replaces it only when everything has worked.
+// build makes the package beside the old one, which it replaces only when everything has worked.
 func build(source, out string) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
@@ -37,8 +39,21 @@ func build(source, out string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if err := fill(dir, source); err != nil {
+		return err
+	}
+	return errors.Join(os.Chmod(dir, 0o755), os.RemoveAll(out), os.Rename(dir, out))
+}
+
+// fill writes the package: the guarded translation, its data, and the licence of what was translated.
+func fill(dir, source string) error {
+	wasm := filepath.Join(source, "quickjs.wasm")
+	program, err := os.ReadFile(wasm)
+	if err != nil {
+		return err
+	}
 	file := filepath.Join(dir, "quickjs.go")
-	if err := translate(filepath.Join(source, "quickjs.wasm"), file); err != nil {
+	if err := translate(wasm, file); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(file)
@@ -49,23 +64,9 @@ func build(source, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, guarded, 0o644); err != nil {
-		return err
-	}
+	guarded = fmt.Appendf(guarded, "\n// Hash is the beginning of the SHA-256 of the program that was translated.\nconst Hash = %q\n", fmt.Sprintf("%x", sha256.Sum256(program))[:16])
 	licence, err := os.ReadFile(filepath.Join(source, "LICENSE"))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "LICENSE"), licence, 0o644); err != nil {
-		return err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(out); err != nil {
-		return err
-	}
-	return os.Rename(dir, out)
+	return errors.Join(err, os.WriteFile(file, guarded, 0o644), os.WriteFile(filepath.Join(dir, "LICENSE"), licence, 0o644))
 }
 
 // translate runs wasm2go, at the version that tools/go.mod names.

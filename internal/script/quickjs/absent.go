@@ -5,6 +5,9 @@ package quickjs
 // Available tells whether this binary has the engine.
 const Available = false
 
+// Version names the engine; there is none.
+const Version = ""
+
 // Image is what realms start from.
 type Image struct{}
 

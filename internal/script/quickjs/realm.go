@@ -15,6 +15,9 @@ import (
 // Available tells whether this binary has the engine.
 const Available = true
 
+// Version names the engine: the hash of the program that was translated.
+const Version = "quickjs-" + translated.Hash
+
 const (
 	pageSize = 64 << 10
 	// stackSize is what the program's calls may take of the engine's stack of 1 MiB; the rest is for builtins and errors.
