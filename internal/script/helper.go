@@ -6,18 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"os/exec"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// HelperVariable makes a process of this program translate one script and end. It is for Compiler, not for people.
-const HelperVariable = "LOAM_SCRIPT_HELPER"
+// Argument makes a process of this program translate one script and end. It is for Compiler, not for people.
+const Argument = "internal-translate-script"
 
-// What a translation may use. A kilobyte takes about a millisecond.
+// What a translation may use. A kilobyte of source takes about a millisecond.
 const (
 	helperStack   = 64 << 20
 	helperMemory  = 512 << 20
@@ -25,25 +26,18 @@ const (
 	helperTimeout = 10 * time.Second
 )
 
-// Helper translates a script and ends the process, when it was started for that. It is the first thing that main does.
-func Helper() {
-	if os.Getenv(HelperVariable) == "" {
-		return
-	}
+// Main is the whole of that process: a script in, its translation out. It returns the exit code.
+func Main(in io.Reader, out io.Writer) int {
 	debug.SetMaxStack(helperStack)
-	debug.SetMemoryLimit(helperMemory)
-	err := errors.Join(
-		syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: helperCPU, Max: helperCPU}),
-		syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: 4 * helperMemory, Max: 4 * helperMemory}),
-	)
-	if err == nil {
-		err = answer(os.Stdin, os.Stdout)
+	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: helperMemory, unix.RLIMIT_CPU: helperCPU, unix.RLIMIT_CORE: 0} {
+		if unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}) != nil {
+			return 1
+		}
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	if answer(in, out) != nil {
+		return 1
 	}
-	os.Exit(0)
+	return 0
 }
 
 // errTooHard is told of a source on which the helper died.
@@ -53,8 +47,8 @@ const errTooHard = "the source is too deeply nested or takes too long to read"
 func translateApart(ctx context.Context, program, source string) (translation, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, helperTimeout, errors.New("the helper did not end in time"))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Env = []string{HelperVariable + "=1", "GOMAXPROCS=1"}
+	cmd := exec.CommandContext(ctx, program, Argument)
+	cmd.Env = []string{"GOMAXPROCS=1"}
 	cmd.Stdin = strings.NewReader(source)
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout

@@ -39,7 +39,7 @@ type Compiler struct {
 	order   []string
 }
 
-// NewCompiler returns one that translates in processes of the executable named, whose main calls Helper first.
+// NewCompiler returns one that translates in processes of the executable named, whose main calls Main when it gets Argument and nothing else.
 func NewCompiler(executable string) *Compiler {
 	return &Compiler{program: executable, known: map[string]*Program{}}
 }
