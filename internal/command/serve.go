@@ -10,6 +10,7 @@ import (
 	"time"
 
 	page "github.com/loam-agents/loam/console"
+	"github.com/loam-agents/loam/internal/account/quota"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/collector"
 	"github.com/loam-agents/loam/internal/command/exitcode"
@@ -64,6 +65,15 @@ type serveCommand struct {
 	ModelsFile       string            `help:"JSON file that corrects the catalogue of models." placeholder:"FILE" env:"LOAM_MODELS_FILE"`
 	Workers          int               `help:"How many runs execute at once." placeholder:"N" env:"LOAM_WORKERS" default:"64"`
 	MaxBody          int64             `help:"Largest request in bytes." placeholder:"BYTES" env:"LOAM_MAX_BODY" default:"33554432"`
+	LimitActions     int               `help:"Requests of an account in a second; 0 is no limit. The limits do not hold for the server owner." placeholder:"N" env:"LOAM_LIMIT_ACTIONS" default:"200"`
+	LimitSigner      int               `name:"limit-signer-actions" help:"Requests of one key, token or browser in a second; 0 is no limit." placeholder:"N" env:"LOAM_LIMIT_SIGNER_ACTIONS" default:"100"`
+	LimitMessages    int               `help:"Messages of an account in a minute; 0 is no limit." placeholder:"N" env:"LOAM_LIMIT_MESSAGES" default:"60"`
+	LimitStorage     int64             `help:"Bytes that an account keeps in files and uploads; 0 is no limit." placeholder:"BYTES" env:"LOAM_LIMIT_STORAGE" default:"10737418240"`
+	LimitSessions    int               `help:"Sessions of an account; 0 is no limit." placeholder:"N" env:"LOAM_LIMIT_SESSIONS" default:"10000"`
+	LimitSockets     int               `help:"Open WebSockets of an account; 0 is no limit." placeholder:"N" env:"LOAM_LIMIT_SOCKETS" default:"256"`
+	LimitKeys        int               `name:"limit-subscriptions" help:"Subscriptions of an account on all its WebSockets; 0 is no limit." placeholder:"N" env:"LOAM_LIMIT_SUBSCRIPTIONS" default:"4096"`
+	LimitSocketKeys  int               `name:"limit-socket-subscriptions" help:"Subscriptions on one WebSocket, also of the server owner." placeholder:"N" env:"LOAM_LIMIT_SOCKET_SUBSCRIPTIONS" default:"256"`
+	LimitOwner       bool              `help:"Let the limits hold for the server owner too." env:"LOAM_LIMIT_OWNER"`
 	DrainTimeout     time.Duration     `help:"How long turns in progress may take to end when the server stops." placeholder:"DURATION" env:"LOAM_DRAIN_TIMEOUT" default:"5s"`
 	DrainDelay       time.Duration     `help:"How long a server that was told to stop goes on while /readyz says that it is not ready; for servers behind a load balancer." placeholder:"DURATION" env:"LOAM_DRAIN_DELAY" default:"0s"`
 	HMServerURL      string            `name:"hm-server-url" help:"Hypermedia server that clients are told." placeholder:"URL" env:"LOAM_HM_SERVER_URL"`
@@ -92,6 +102,9 @@ func (c *serveCommand) configuration(a *app) (server.Config, error) {
 	}
 	if c.TutorPace <= 0 {
 		cfg.TutorPace = -1
+	}
+	if err := c.limits(&cfg); err != nil {
+		return cfg, err
 	}
 	if c.Workers < 1 || c.MaxBody < 1 || c.DrainTimeout <= 0 {
 		return cfg, errors.New("--workers, --max-body and --drain-timeout must be positive")
@@ -127,6 +140,33 @@ func (c *serveCommand) applyWeb(cfg *server.Config) (err error) {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	cfg.CrawlerToken, cfg.SearchEngines, cfg.SearchKeys, cfg.SearchURLs = c.CrawlerToken, c.SearchEngines, c.SearchKey, c.SearchURL
+	return nil
+}
+
+// limits puts the limits of accounts into a configuration, in which a negative number is none.
+func (c *serveCommand) limits(cfg *server.Config) error {
+	none := func(n int) int {
+		if n == 0 {
+			return -1
+		}
+		return n
+	}
+	for _, n := range []int{c.LimitActions, c.LimitSigner, c.LimitMessages, c.LimitSessions, c.LimitSockets, c.LimitKeys} {
+		if n < 0 {
+			return errors.New("a limit must not be negative; 0 is no limit")
+		}
+	}
+	if c.LimitStorage < 0 || c.LimitSocketKeys < 1 {
+		return errors.New("--limit-storage must not be negative, and --limit-socket-subscriptions must be positive")
+	}
+	cfg.Limits = quota.Limits{
+		Actions: none(c.LimitActions), SignerActions: none(c.LimitSigner), Messages: none(c.LimitMessages), Storage: c.LimitStorage,
+		Sessions: none(c.LimitSessions), Sockets: none(c.LimitSockets), Subscriptions: none(c.LimitKeys),
+	}
+	if c.LimitStorage == 0 {
+		cfg.Limits.Storage = -1
+	}
+	cfg.LimitOwner, cfg.SocketSubscriptions = c.LimitOwner, c.LimitSocketKeys
 	return nil
 }
 

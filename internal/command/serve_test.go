@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loam-agents/loam/internal/account/quota"
 	"github.com/loam-agents/loam/internal/command/exitcode"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/vault"
@@ -90,6 +91,29 @@ func TestTheKeyOfTheSecretsHasOnePlace(t *testing.T) {
 		}
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: the key is in %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestLimitsAreWhatTheOperatorSays(t *testing.T) {
+	t.Parallel()
+	good := serveCommand{
+		Workers: 1, MaxBody: 1, DrainTimeout: 1, Listen: "127.0.0.1:0", LimitActions: 5, LimitSigner: 4, LimitMessages: 3,
+		LimitStorage: 2, LimitSessions: 1, LimitKeys: 6, LimitSocketKeys: 7, LimitOwner: true,
+	}
+	cfg, err := good.configuration(quietApp(t, nil))
+	want := quota.Limits{Actions: 5, SignerActions: 4, Messages: 3, Storage: 2, Sessions: 1, Sockets: -1, Subscriptions: 6}
+	if err != nil || cfg.Limits != want || !cfg.LimitOwner || cfg.SocketSubscriptions != 7 {
+		t.Errorf("the limits are %+v, %v", cfg.Limits, err)
+	}
+	for name, spoil := range map[string]func(*serveCommand){
+		"negative": func(c *serveCommand) { c.LimitMessages = -1 }, "negative storage": func(c *serveCommand) { c.LimitStorage = -1 },
+		"no key": func(c *serveCommand) { c.LimitSocketKeys = 0 },
+	} {
+		bad := good
+		spoil(&bad)
+		if _, err := bad.configuration(quietApp(t, nil)); err == nil {
+			t.Errorf("%s is taken", name)
 		}
 	}
 }

@@ -56,12 +56,22 @@ func uploadAttachment(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
-		if _, _, err := c.onSession(tx, sessionID); err != nil {
-			return nil, err
-		}
-		a, err := c.opts.Log.Attach(tx, sessionID, prepared)
+		a, err := c.attach(tx, sessionID, prepared)
 		return wire.AttachmentResponse{Attachment: a}, err
 	})
+}
+
+// attach adds a file whose bytes are kept, for a caller who may write.
+func (c *Call) attach(tx store.Tx, sessionID string, prepared sessionlog.Attachment) (wire.AttachmentInfo, error) {
+	_, found, err := c.onSession(tx, sessionID)
+	if err != nil {
+		return wire.AttachmentInfo{}, err
+	}
+	a, err := c.opts.Log.Attach(tx, sessionID, prepared)
+	if err != nil {
+		return wire.AttachmentInfo{}, err
+	}
+	return a, c.opts.Quota.Stored(tx, found.agent.Account)
 }
 
 func readAttachment(ctx context.Context, c *Call) (Result, error) {

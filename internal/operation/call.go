@@ -46,6 +46,15 @@ func (c *Call) admit(ctx context.Context) error {
 	return err
 }
 
+// pace counts the action against the rates of its account and of the key, token or browser that asks.
+func (c *Call) pace() error {
+	credential := c.Caller.Credential
+	if credential == "" {
+		credential = c.Caller.Signer
+	}
+	return c.opts.Quota.Action(c.Caller.Account, credential)
+}
+
 // replayed answers a mutation whose very bytes were answered before.
 func (c *Call) replayed(ctx context.Context) (Result, bool, error) {
 	var body []byte

@@ -18,6 +18,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/account/passkey"
+	"github.com/loam-agents/loam/internal/account/quota"
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/blobstore"
@@ -167,6 +168,7 @@ type Options struct {
 	Models   Models
 	Notify   *notify.Notifier
 	Policy   account.Policy
+	Quota    *quota.Quota
 	Clock    clock.Clock
 	IDs      id.Source
 	Logger   *slog.Logger
@@ -268,6 +270,9 @@ func (s *Service) carryOut(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	if err := c.admit(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := c.pace(); err != nil {
 		return Result{}, err
 	}
 	if c.op.prepares {

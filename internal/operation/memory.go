@@ -287,8 +287,9 @@ func (c *Call) keepFile(tx store.Tx, agentID, path string, prepared memory.Prepa
 		return wire.MemoryEntry{}, err
 	}
 	entry, err := memory.Write(tx, agentID, path, prepared, clock.Millis(c.opts.Clock))
-	if err == nil {
-		c.opts.Notify.AgentChanged(tx, found.agent.Account, agentID, notify.MemoryChanged)
+	if err != nil {
+		return wire.MemoryEntry{}, err
 	}
-	return entry, err
+	c.opts.Notify.AgentChanged(tx, found.agent.Account, agentID, notify.MemoryChanged)
+	return entry, c.opts.Quota.Stored(tx, found.agent.Account)
 }

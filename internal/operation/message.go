@@ -323,6 +323,9 @@ func parsePending(body []byte) (pending, bool) {
 // startTurn commits what starts a turn and then waits for the turn, unless another turn of the session comes first. fn is given
 // the id of the run to make.
 func (c *Call) startTurn(ctx context.Context, o once, fn func(tx store.Tx, runID string) (pending, error)) (Result, error) {
+	if err := c.opts.Quota.Message(c.Caller.Account); err != nil {
+		return Result{}, err
+	}
 	runID := c.opts.IDs()
 	// The run may end before the commit returns to us.
 	waiter := c.opts.Runs.Expect(runID)

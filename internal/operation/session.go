@@ -89,7 +89,10 @@ func createSession(ctx context.Context, c *Call) (Result, error) {
 		s, err := c.opts.Log.Create(tx, sessionlog.CreateParams{
 			Account: found.agent.Account, Agent: agentID, CreatedBy: c.Caller.Account, Title: title, ModelOverride: req.ModelOverride,
 		})
-		return wire.CreateSessionResponse{SessionID: s.ID}, err
+		if err != nil {
+			return nil, err
+		}
+		return wire.CreateSessionResponse{SessionID: s.ID}, c.opts.Quota.SessionOpened(tx, found.agent.Account)
 	})
 }
 

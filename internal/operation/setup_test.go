@@ -87,8 +87,22 @@ func signed(t testing.TB, k *principal.Key, name string, request object, protoco
 	return body
 }
 
-// post sends bytes as they are and returns the raw answer.
+// answer is what a request was answered.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// post sends bytes as they are and returns the status and the raw answer.
 func post(t testing.TB, url string, body []byte) (int, []byte) {
+	t.Helper()
+	got := send(t, url, body)
+	return got.status, got.body
+}
+
+// send sends bytes as they are.
+func send(t testing.TB, url string, body []byte) answer {
 	t.Helper()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
@@ -106,7 +120,7 @@ func post(t testing.TB, url string, body []byte) (int, []byte) {
 	if _, err := out.ReadFrom(resp.Body); err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, out.Bytes()
+	return answer{resp.StatusCode, resp.Header, out.Bytes()}
 }
 
 func decode(t testing.TB, body []byte) object {

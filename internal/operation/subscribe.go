@@ -40,6 +40,9 @@ func (s *Service) Admit(ctx context.Context, caller Caller, key string) (Subscri
 	if err := c.admit(ctx); err != nil {
 		return Subscription{}, err
 	}
+	if err := c.pace(); err != nil {
+		return Subscription{}, err
+	}
 	return s.Again(ctx, Subscription{Caller: c.Caller, Key: key})
 }
 

@@ -63,7 +63,11 @@ func beginUpload(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		u := upload.Upload{ID: c.opts.IDs(), Account: found.agent.Account, Target: target, Size: size, CreatedAt: clock.Millis(c.opts.Clock)}
-		return wire.BeginFileUploadResponse{UploadID: u.ID, MaxChunkBytes: upload.MaxChunk}, upload.Begin(tx, u)
+		if err := upload.Begin(tx, u); err != nil {
+			return nil, err
+		}
+		// The whole size counts from now on, so that nobody uploads what cannot be kept.
+		return wire.BeginFileUploadResponse{UploadID: u.ID, MaxChunkBytes: upload.MaxChunk}, c.opts.Quota.Stored(tx, u.Account)
 	})
 }
 
@@ -289,7 +293,7 @@ func (c *Call) finish(tx store.Tx, u *upload.Upload, made whole) (wire.CommitFil
 		entry, err := c.keepFile(tx, u.Agent, u.Path, made.file)
 		return wire.CommitFileUploadResponse{Entry: &entry}, err
 	}
-	attachment, err := c.opts.Log.Attach(tx, u.Session, made.attachment)
+	attachment, err := c.attach(tx, u.Session, made.attachment)
 	return wire.CommitFileUploadResponse{Attachment: &attachment}, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loam-agents/loam/internal/account/quota"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/id"
 	"github.com/loam-agents/loam/internal/logctx"
@@ -47,6 +48,11 @@ type Config struct {
 	Workers int
 	// MaxBody bounds a request's body in bytes; 32 MiB when zero.
 	MaxBody int64
+	// Limits are those of every account but the server owner's, unless LimitOwner is set.
+	Limits     quota.Limits
+	LimitOwner bool
+	// SocketSubscriptions bounds the keys of one WebSocket, whoever's it is; 256 when zero.
+	SocketSubscriptions int
 	// VaultKey is where the key of the secrets is; <DataDir>/vault.key when nil.
 	VaultKey vault.KeySource
 	// TutorPace is the tutor's pause before each word; negative is none, zero 15 ms.

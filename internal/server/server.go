@@ -16,6 +16,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/account/passkey"
+	"github.com/loam-agents/loam/internal/account/quota"
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/blobstore"
 	"github.com/loam-agents/loam/internal/buildinfo"
@@ -73,6 +74,7 @@ type Server struct {
 	notify       *notify.Notifier
 	queue        *runs.Queue
 	models       *models
+	quota        *quota.Quota
 	ops          *operation.Service
 	signed       *signed.Server
 	rest         *rest.Server
@@ -173,6 +175,10 @@ func (s *Server) assemble() error {
 		Clock: cfg.Clock, Addresses: cfg.ProviderURLs, TrustAccounts: cfg.trustAccounts(), AnthropicVersion: cfg.AnthropicVersion,
 		TutorPace: max(cfg.TutorPace, 0),
 	})}
+	s.quota = quota.New(quota.Options{
+		Limits: cfg.Limits, Clock: cfg.Clock, Refused: s.metrics.QuotaRefused,
+		Exempt: func(account string) bool { return !cfg.LimitOwner && account == s.owner.String() },
+	})
 	s.notify = notify.New(notify.Options{
 		Store: s.store, Bus: s.bus, Clock: cfg.Clock, Logger: cfg.Logger,
 		Sessions: func() *sessionlog.Log { return s.log },
@@ -211,7 +217,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
 		FetchCapability: s.capabilities, Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Notify: s.notify,
-		Policy: account.Policy{Open: cfg.Accounts == "open"}, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
+		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,
 		},
@@ -223,7 +229,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	})
 	s.signed = signed.New(signed.Options{
 		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Health: s.health, Version: s.version(),
-		Limits: limits,
+		Limits: limits, Quota: s.quota, MaxSubscriptions: cfg.SocketSubscriptions,
 	})
 }
 
@@ -234,8 +240,9 @@ func (s *Server) surface() (*verbs.Set, error) {
 	memoryChanged := func(tx store.Tx, scope space.Scope) {
 		s.notify.AgentChanged(tx, scope.Account, scope.Agent, notify.MemoryChanged)
 	}
+	memoryKept := func(tx store.Tx, scope space.Scope) error { return s.quota.Stored(tx, scope.Account) }
 	router := space.NewRouter(
-		spacememory.New(s.store, s.blobs, s.cfg.Clock, memoryChanged),
+		spacememory.New(s.store, s.blobs, s.cfg.Clock, memoryChanged, memoryKept),
 		spacetools.New(catalog, spacetools.Guide{Resource: "memory", Markdown: spacememory.Guide}),
 		self.New(s.store, func() []string { return nil }),
 		page.New(s.outside.reader),

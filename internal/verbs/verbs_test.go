@@ -45,7 +45,7 @@ func each(t *testing.T, fn func(t *testing.T, b *bench)) {
 		t.Cleanup(func() { _ = blobs.Close() })
 		b := &bench{t: t, store: s, clock: clock.NewFake(time.UnixMilli(1_000))}
 		b.log = sessionlog.New(sessionlog.Options{Clock: b.clock, IDs: id.Sequence(), Bus: bus.NewLocal(), Blobs: blobs})
-		router := space.NewRouter(memory.New(s, blobs, b.clock, nil))
+		router := space.NewRouter(memory.New(s, blobs, b.clock, nil, nil))
 		if b.set, err = verbs.NewSet(verbs.NewRead(router), verbs.NewWrite(router), verbs.NewPlan(b.log, b.clock), verbs.NewStatus(b.log)); err != nil {
 			t.Fatal(err)
 		}

@@ -30,10 +30,10 @@ type Metrics struct {
 	registry *prometheus.Registry
 	table    []Entry
 
-	operations, requests, finished, modelCalls, tokens *prometheus.CounterVec
-	operationTime, queueWait, turnTime                 *prometheus.HistogramVec
-	modelTime, firstToken                              *prometheus.HistogramVec
-	commitTime, batch                                  prometheus.Observer
+	operations, requests, finished, modelCalls, tokens, quotaRefused *prometheus.CounterVec
+	operationTime, queueWait, turnTime                               *prometheus.HistogramVec
+	modelTime, firstToken                                            *prometheus.HistogramVec
+	commitTime, batch                                                prometheus.Observer
 }
 
 // Entry describes one metric for people.

@@ -24,6 +24,7 @@ var (
 func (m *Metrics) hooks() {
 	m.requests = m.counter("loam_http_requests_total", "Answered HTTP requests, by method, route and status; WebSockets and event streams count when they end, and 499 is a client that went away before its answer.", "method", "route", "status")
 	m.operations = m.counter("loam_operations_total", "Operations, by transport, name and outcome: `ok`, the code of the error, or `canceled` when whoever asked went away.", "transport", "name", "code")
+	m.quotaRefused = m.counter("loam_quota_refused_total", "Requests that met a limit of their account, by limit: `actions`, `signer_actions`, `messages`, `storage`, `sessions`, `sockets`, `subscriptions`.", "quota")
 	m.operationTime = m.histogram("loam_operation_duration_seconds", "How long operations took; those that wait for a turn take as long as it.", requestBuckets, "name")
 	m.queueWait = m.histogram("loam_run_queue_wait_seconds", "From the moment a run was queued to its first claim by a worker.", turnBuckets, "lane")
 	m.turnTime = m.histogram("loam_turn_duration_seconds", "From the first claim of an agent's turn to its end.", turnBuckets, "status")
@@ -49,6 +50,9 @@ func (m *Metrics) Operation(o operation.Observation) {
 	m.operations.WithLabelValues(o.Transport, o.Name, code).Inc()
 	m.operationTime.WithLabelValues(o.Name).Observe(o.Took.Seconds())
 }
+
+// QuotaRefused counts a request that met a limit of its account. It is quota.Options.Refused.
+func (m *Metrics) QuotaRefused(limit string) { m.quotaRefused.WithLabelValues(limit).Inc() }
 
 // RunChanged counts what happens to runs, after the commit of the change. It is meant for runs.Hooks.
 func (m *Metrics) RunChanged(tx store.Tx, r *runs.Run) {

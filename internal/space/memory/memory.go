@@ -38,14 +38,19 @@ type Scheme struct {
 	blobs   files.Blobs
 	clock   clock.Clock
 	changed func(tx store.Tx, scope space.Scope)
+	kept    func(tx store.Tx, scope space.Scope) error
 }
 
-// New returns the scheme. changed is called inside the transaction of every write; it may be nil.
-func New(s store.Store, blobs files.Blobs, c clock.Clock, changed func(tx store.Tx, scope space.Scope)) *Scheme {
+// New returns the scheme. changed is called inside the transaction of every write, and kept, after bytes were added, decides
+// there whether they may stay. Both may be nil.
+func New(s store.Store, blobs files.Blobs, c clock.Clock, changed func(tx store.Tx, scope space.Scope), kept func(tx store.Tx, scope space.Scope) error) *Scheme {
 	if changed == nil {
 		changed = func(store.Tx, space.Scope) {}
 	}
-	return &Scheme{store: s, blobs: blobs, clock: c, changed: changed}
+	if kept == nil {
+		kept = func(store.Tx, space.Scope) error { return nil }
+	}
+	return &Scheme{store: s, blobs: blobs, clock: c, changed: changed, kept: kept}
 }
 
 // Serves implements space.Scheme.
@@ -208,6 +213,9 @@ func (c *replacement) Apply(tx store.Tx) (space.Result, error) {
 		return nil, err
 	}
 	c.s.changed(tx, c.scope)
+	if err := c.s.kept(tx, c.scope); err != nil {
+		return nil, err
+	}
 	out := space.Result{
 		"summary": fmt.Sprintf("Wrote %s/%s (%s)", root, entry.Path, count(int(entry.Size), "byte", "bytes")),
 		"path":    entry.Path, "type": entry.Type, "size": entry.Size, "updatedAt": entry.UpdatedAt,

@@ -28,6 +28,8 @@ type bench struct {
 	store   store.Store
 	blobs   *blobstore.Dir
 	changes int
+	// full is what is said of the storage.
+	full error
 }
 
 func each(t *testing.T, fn func(t *testing.T, b *bench)) {
@@ -42,7 +44,7 @@ func each(t *testing.T, fn func(t *testing.T, b *bench)) {
 		b := &bench{t: t, store: s, blobs: blobs}
 		b.scheme = memory.New(s, blobs, clock.NewFake(time.UnixMilli(1_800_000_000_000)), func(tx store.Tx, scope space.Scope) {
 			tx.AfterCommit(func() { b.changes++ })
-		})
+		}, func(store.Tx, space.Scope) error { return b.full })
 		fn(t, b)
 	})
 }
@@ -198,6 +200,22 @@ func TestOfAFileThatIsTooLargeToReadTheBeginningIsShown(t *testing.T) {
 			if strings.Contains(got, `"truncated":true`) != (name == "text") || len(got) > memory.MaxRead+1000 || text != (name == "text") || strings.ContainsRune(got, '\uFFFD') {
 				t.Errorf("%s: %d bytes, %.200s", name, len(got), got)
 			}
+		}
+	})
+}
+
+func TestWhatDoesNotFitIntoTheStorageIsNotKept(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		b.put("a.txt", []byte("x"))
+		b.full = fault.New(fault.TooLarge, "full")
+		if got := b.write(space.WriteRequest{Address: "~/memory/b.txt", Content: text("y")}); got != "too_large: full" {
+			t.Errorf("a write: %s", got)
+		}
+		if got := b.read("~/memory/b.txt", nil); !strings.HasPrefix(got, "not_found") {
+			t.Errorf("it was kept: %s", got)
+		}
+		if got := b.write(space.WriteRequest{Address: "~/memory/a.txt", Options: map[string]any{"delete": true}}); !strings.Contains(got, `"deleted":true`) {
+			t.Errorf("a deletion, which makes room: %s", got)
 		}
 	})
 }

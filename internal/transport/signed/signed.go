@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"path"
 	"runtime/debug"
@@ -22,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loam-agents/loam/internal/account/quota"
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
@@ -46,6 +48,10 @@ type Options struct {
 	Version map[string]any
 	// Limits bound the bodies of requests.
 	inbound.Limits
+	// Quota bounds the sockets and subscriptions of an account.
+	Quota *quota.Quota
+	// MaxSubscriptions bounds the keys of one socket; DefaultSubscriptions when zero.
+	MaxSubscriptions int
 	// MinProtocol is the oldest version that is admitted; wire.MinClientProtocol when zero.
 	MinProtocol int
 }
@@ -62,6 +68,9 @@ type Server struct {
 // New returns the handler.
 func New(opts Options) *Server {
 	opts.Limits = opts.Complete()
+	if opts.MaxSubscriptions <= 0 {
+		opts.MaxSubscriptions = DefaultSubscriptions
+	}
 	if opts.MinProtocol <= 0 {
 		opts.MinProtocol = wire.MinClientProtocol
 	}
@@ -154,6 +163,9 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		body, status = s.failure(ctx, err)
+		if wait := fault.From(err).RetryAfter; wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		}
 	}
 	allow(w, "POST, OPTIONS")
 	w.Header().Set("Content-Type", wire.MediaType)

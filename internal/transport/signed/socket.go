@@ -26,8 +26,8 @@ const (
 	// maxFrame bounds a client's frame in bytes: an envelope with a Subscribe action, in its text form at most four times as
 	// long.
 	maxFrame = 256 << 10
-	// MaxSubscriptions bounds the keys of one socket.
-	MaxSubscriptions = 256
+	// DefaultSubscriptions bounds the keys of one socket, unless the operator says otherwise.
+	DefaultSubscriptions = 256
 	// maxJobs is how many answers may wait for the writer before the reader waits too.
 	maxJobs = 64
 	// CloseTooSlow is the close code for a consumer that cannot keep up: it reconnects and resumes from its last seq.
@@ -62,11 +62,12 @@ type socket struct {
 	// second says that the client chose stream 2, and binary that its frames are CBOR.
 	second, binary bool
 
-	// account belongs to the reader.
+	// account belongs to the reader. seat gives back what the socket counts as in the quota of its account.
 	account string
-	// held guards keys, which count towards MaxSubscriptions.
+	seat    func()
+	// held guards keys, which count towards the limits of the socket and the account. Each function gives the key's place back.
 	held sync.Mutex
-	keys map[string]bool
+	keys map[string]func()
 	// late tears the connection when a frame takes too long, and text is where frames are encoded.
 	late *time.Timer
 	text []byte
@@ -92,7 +93,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	c := &socket{
 		server: s, conn: conn, stop: make(chan struct{}), jobs: make(chan job, maxJobs),
-		keys: map[string]bool{}, alias: map[string]string{}, topics: map[string]string{}, code: websocket.StatusNormalClosure,
+		keys: map[string]func(){}, alias: map[string]string{}, topics: map[string]string{}, code: websocket.StatusNormalClosure,
 		second: conn.Subprotocol() != "", binary: conn.Subprotocol() == wire.StreamCBOR,
 	}
 	c.late = time.AfterFunc(writeTimeout, func() { _ = conn.CloseNow() })
@@ -148,6 +149,7 @@ func (c *socket) run(ctx context.Context) {
 	c.end(websocket.StatusNormalClosure, "")
 	_ = c.conn.Close(c.code, c.reason)
 	reader.Wait()
+	c.releaseAll()
 }
 
 // end has the writer close the connection with a code; the first reason wins.

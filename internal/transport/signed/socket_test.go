@@ -344,7 +344,7 @@ func TestOneSocketHoldsSoManyKeysAndNoMore(t *testing.T) {
 	agent := h.Agent(servertest.Scripted(t))
 	s := dial(t, h)
 	var first string
-	for i := range signed.MaxSubscriptions {
+	for i := range signed.DefaultSubscriptions {
 		session := h.Session(agent)
 		if i == 0 {
 			first = session
@@ -353,7 +353,7 @@ func TestOneSocketHoldsSoManyKeysAndNoMore(t *testing.T) {
 		s.next()
 	}
 	s.send(sign(t, h.Key, map[string]any{"_": "Subscribe", "key": "agents/" + agent}))
-	want := fmt.Sprintf("Too many subscriptions on one socket: at most %d", signed.MaxSubscriptions)
+	want := fmt.Sprintf("Too many subscriptions on one socket: at most %d", signed.DefaultSubscriptions)
 	if f := s.next(); f["_"] != "error" || f["message"] != want {
 		t.Errorf("one more: %v", f)
 	}

@@ -197,7 +197,7 @@ func TestKeysThatWereLeftMakeRoom(t *testing.T) {
 	agent := h.Agent(servertest.Scripted(t))
 	s := dial(t, h, wire.StreamJSON)
 	first := ""
-	for range signed.MaxSubscriptions {
+	for range signed.DefaultSubscriptions {
 		key := "sessions/" + h.Session(agent)
 		if first == "" {
 			first = key

@@ -26,8 +26,8 @@ func (c *socket) subscribe(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	if c.full(key) {
-		return fault.New(fault.TooLarge, "Too many subscriptions on one socket: at most %d", MaxSubscriptions)
+	if most := c.server.opts.MaxSubscriptions; c.full(key, most) {
+		return fault.New(fault.TooLarge, "Too many subscriptions on one socket: at most %d", most).With("limit", most)
 	}
 	who := caller(env, "websocket", c.server.opts.IDs())
 	ctx = about(ctx, who, key)
@@ -35,29 +35,65 @@ func (c *socket) subscribe(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := c.hold(admitted.Caller.Account, key); err != nil {
+		return err
+	}
 	c.account = account
-	c.hold(key)
 	c.enqueue(func(ctx context.Context) error { return c.begin(about(ctx, who, key), account, admitted, after) })
 	return nil
 }
 
 // full tells whether the socket has no room for a key that it does not hold.
-func (c *socket) full(key string) bool {
+func (c *socket) full(key string, most int) bool {
 	c.held.Lock()
 	defer c.held.Unlock()
-	return len(c.keys) >= MaxSubscriptions && !c.keys[key]
+	return len(c.keys) >= most && c.keys[key] == nil
 }
 
-func (c *socket) hold(key string) {
+// hold takes the socket, with its first key, and the key into the quota of their account.
+func (c *socket) hold(account, key string) (err error) {
 	c.held.Lock()
 	defer c.held.Unlock()
-	c.keys[key] = true
+	if c.keys[key] != nil {
+		return nil
+	}
+	if c.seat == nil {
+		if c.seat, err = c.server.opts.Quota.Socket(account); err != nil {
+			return err
+		}
+	}
+	leave, err := c.server.opts.Quota.Subscription(account)
+	if err != nil {
+		if c.account == "" {
+			// The socket belongs to nobody yet: another account may take it.
+			c.seat()
+			c.seat = nil
+		}
+		return err
+	}
+	c.keys[key] = leave
+	return nil
 }
 
 func (c *socket) release(key string) {
 	c.held.Lock()
 	defer c.held.Unlock()
-	delete(c.keys, key)
+	if leave := c.keys[key]; leave != nil {
+		leave()
+		delete(c.keys, key)
+	}
+}
+
+// releaseAll gives back whatever the socket counts as.
+func (c *socket) releaseAll() {
+	c.held.Lock()
+	defer c.held.Unlock()
+	for _, leave := range c.keys {
+		leave()
+	}
+	if c.seat != nil {
+		c.seat()
+	}
 }
 
 // about names in log lines whose subscription something is, and to what.
