@@ -41,6 +41,8 @@ func routes() map[string]route {
 		"CreateSession": {method: post, path: "/agents/{agentId}/sessions"},
 
 		"ListAgentTools":        {method: get, path: "/agents/{agentId}/tools"},
+		"SaveAgentTool":         {method: post, path: "/agents/{agentId}/tools"},
+		"DeleteAgentTool":       {method: del, path: "/agents/{agentId}/tools/{name}"},
 		"ListAgentMemory":       {method: get, path: "/agents/{agentId}/memory"},
 		"ReadAgentMemoryFile":   {method: get, path: "/agents/{agentId}/memory/{path...}"},
 		"WriteAgentMemoryFile":  {method: put, path: "/agents/{agentId}/memory/{path...}", shape: bytesAsData},

@@ -252,6 +252,32 @@ type ListAgentToolsResponse struct {
 	Tools   []ToolInfo `json:"tools"`
 }
 
+// SaveAgentToolRequest authors a tool: a new one, or with PreviousName in the place of the one of that name, which it may rename.
+type SaveAgentToolRequest struct {
+	AgentID      string    `json:"agentId"`
+	Tool         ToolInput `json:"tool"`
+	PreviousName string    `json:"previousName,omitempty"`
+}
+
+// SaveAgentToolResponse is the tool as it is now.
+type SaveAgentToolResponse struct {
+	AgentID string   `json:"agentId"`
+	Tool    ToolInfo `json:"tool"`
+}
+
+// AgentToolRequest names a tool of an agent.
+type AgentToolRequest struct {
+	AgentID string `json:"agentId"`
+	Name    string `json:"name"`
+}
+
+// DeleteAgentToolResponse tells whether there was such a tool.
+type DeleteAgentToolResponse struct {
+	AgentID string `json:"agentId"`
+	Name    string `json:"name"`
+	Deleted bool   `json:"deleted"`
+}
+
 // ListAgentMemoryResponse lists a whole memory by path; Truncated when it holds more than 2,000 entries.
 type ListAgentMemoryResponse struct {
 	AgentID    string        `json:"agentId"`

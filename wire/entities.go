@@ -300,7 +300,8 @@ type AttachmentInfo struct {
 	CreatedAt int64  `json:"createdAt"`
 }
 
-// ToolInfo is a callable of an agent.
+// ToolInfo is a callable of an agent. Source and Runtime are those of an authored tool (kind lambda), Server and RemoteName those of
+// a tool of an MCP server (kind mcp). Enabled says that it is switched on, and Granted that the agent's definition offers it.
 type ToolInfo struct {
 	Name        string          `json:"name"`
 	Kind        string          `json:"kind"`
@@ -308,11 +309,28 @@ type ToolInfo struct {
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input"`
 	Output      json.RawMessage `json:"output,omitempty"`
+	Source      string          `json:"source,omitempty"`
+	Runtime     string          `json:"runtime,omitempty"`
+	Server      string          `json:"server,omitempty"`
+	RemoteName  string          `json:"remoteName,omitempty"`
 	CID         string          `json:"cid"`
 	Enabled     bool            `json:"enabled"`
 	Granted     bool            `json:"granted"`
 	CreatedAt   int64           `json:"createdAt"`
 	UpdatedAt   int64           `json:"updatedAt"`
+}
+
+// ToolInput is a tool as its author writes it. Summary defaults to the first sentence of Description, Input to any object, Runtime
+// to typescript, and Enabled, an extension of Loam, to what it was, or to true.
+type ToolInput struct {
+	Name        string          `json:"name"`
+	Summary     string          `json:"summary,omitempty"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Output      json.RawMessage `json:"output,omitempty"`
+	Source      string          `json:"source"`
+	Runtime     string          `json:"runtime,omitempty"`
+	Enabled     *bool           `json:"enabled,omitempty"`
 }
 
 // ProviderConfig configures a model provider.

@@ -30,7 +30,7 @@ type commands struct {
 	Sessions   sessionsCommand   `cmd:"" help:"List, show and delete conversations."`
 	Runs       runsCommand       `cmd:"" help:"List, show, watch and cancel what agents execute."`
 	Memory     memoryCommand     `cmd:"" help:"List, read, write and delete the files that an agent remembers with."`
-	Tools      toolsCommand      `cmd:"" help:"List and show what an agent can call."`
+	Tools      toolsCommand      `cmd:"" help:"List, show, author and delete what an agent can call."`
 	Secrets    secretsCommand    `cmd:"" help:"Store and delete secrets; none is ever shown."`
 	Providers  providersCommand  `cmd:"" help:"Connect model providers."`
 	Tokens     tokensCommand     `cmd:"" help:"List, make and revoke tokens of the REST API."`

@@ -3,15 +3,18 @@ package command
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/wire"
 )
 
 type toolsCommand struct {
-	List toolsList `cmd:"" default:"withargs" help:"List what an agent can call."`
-	Show toolsShow `cmd:"" help:"Print what a tool does and takes."`
+	List   toolsList   `cmd:"" default:"withargs" help:"List what an agent can call."`
+	Show   toolsShow   `cmd:"" help:"Print what a tool does and takes."`
+	Save   toolsSave   `cmd:"" help:"Author or change a tool from JSON."`
+	On     toolsOn     `cmd:"" help:"Switch an authored tool on."`
+	Off    toolsOff    `cmd:"" help:"Switch an authored tool off; it is kept."`
+	Delete toolsDelete `cmd:"" help:"Delete an authored tool."`
 }
 
 // ofAgent is the flag of commands that work on one agent.
@@ -84,26 +87,37 @@ func (c *toolsShow) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(tools, func(t wire.ToolInfo) bool { return t.Name == c.Tool })
-	if i < 0 {
-		var names []string
-		for _, t := range tools {
-			names = append(names, t.Name)
-		}
-		return fmt.Errorf("there is no tool %q%s; `loam tools` lists them", c.Tool, didYouMean(c.Tool, names))
+	t, err := named(tools, c.Tool)
+	if err != nil {
+		return err
 	}
-	t := tools[i]
 	if c.JSON {
 		return a.printJSON(t)
 	}
 	if err := a.pairs([][2]string{
-		{"tool", t.Name}, {"kind", t.Kind}, {"use", usable(&t)}, {"id", t.CID}, {"summary", t.Summary}, {"input", string(t.Input)}, {"output", string(t.Output)},
+		{"tool", t.Name}, {"kind", t.Kind}, {"server", t.Server}, {"runtime", t.Runtime}, {"use", usable(&t)}, {"id", t.CID}, {"summary", t.Summary}, {"input", string(t.Input)}, {"output", string(t.Output)},
 	}); err != nil {
 		return err
 	}
-	if t.Description == "" {
-		return nil
+	for _, text := range []string{t.Description, t.Source} {
+		if text == "" {
+			continue
+		}
+		if _, err = fmt.Fprintf(a.out, "\n%s\n", paragraph(text)); err != nil {
+			return err
+		}
 	}
-	_, err = fmt.Fprintf(a.out, "\n%s\n", paragraph(t.Description))
-	return err
+	return nil
+}
+
+// named finds a tool.
+func named(tools []wire.ToolInfo, name string) (wire.ToolInfo, error) {
+	var names []string
+	for _, t := range tools {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return wire.ToolInfo{}, fmt.Errorf("there is no tool %q%s; `loam tools` lists them", name, didYouMean(name, names))
 }

@@ -9,7 +9,7 @@
 //   - Every write checks the run's lease, in its own transaction.
 //   - The prefix of the provider payload is byte-stable from turn to turn: what changes stands in one block at the end.
 //
-// engine is tier 5. It imports verbs, space, agent, memory, sessionlog, runs, model, bus and store. The composition root gives it
+// engine is tier 5. It imports verbs, callable, space, agent, memory, sessionlog, runs, model, bus and store. The composition root gives it
 // to the queue as the executor of agent runs.
 package engine
 
@@ -18,6 +18,7 @@ import (
 	"log/slog"
 
 	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/id"
 	"github.com/loam-agents/loam/internal/model"
@@ -54,6 +55,8 @@ type Options struct {
 	Bus    bus.Bus
 	Models Models
 	Verbs  *verbs.Set
+	// Tools knows what agents can call besides the verbs.
+	Tools  *callable.Registry
 	Clock  clock.Clock
 	IDs    id.Source
 	Logger *slog.Logger

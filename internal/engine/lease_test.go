@@ -11,6 +11,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/id"
@@ -62,10 +63,8 @@ func (*stage) Dialect() model.Dialect                           { return model.O
 func (*stage) Document() tooldoc.Document {
 	return tooldoc.Document{Name: "act", Kind: tooldoc.Verb, Input: json.RawMessage(`{"type":"object"}`)}
 }
-func (*stage) Effect() verbs.Effect { return verbs.SideEffecting }
-func (*stage) Silent() bool         { return false }
-func (s *stage) Call(ctx context.Context, _ space.Scope, _ json.RawMessage) (verbs.Result, error) {
-	return s.act(ctx)
+func (s *stage) Prepare(context.Context, space.Scope, json.RawMessage) verbs.Action {
+	return verbs.Action{Effect: tooldoc.SideEffecting, Run: s.act}
 }
 
 func onStage(t *testing.T, fn func(s *stage)) {
@@ -78,11 +77,15 @@ func onStage(t *testing.T, fn func(s *stage)) {
 		}}
 		ids := id.NewSource(clock.System{}, nil)
 		s.log = sessionlog.New(sessionlog.Options{Clock: clock.System{}, IDs: ids, Bus: bus.NewLocal()})
-		set, err := verbs.NewSet(s)
+		tools, err := callable.New(callable.Options{Store: db})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := engine.New(engine.Options{Store: db, Log: s.log, Bus: bus.NewLocal(), Models: s, Verbs: set, Clock: clock.System{}, IDs: ids})
+		set, err := verbs.NewSet(tools, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.New(engine.Options{Store: db, Log: s.log, Bus: bus.NewLocal(), Models: s, Verbs: set, Tools: tools, Clock: clock.System{}, IDs: ids})
 		s.queue = runs.New(runs.Options{Store: db, Clock: clock.System{}, IDs: ids, Owner: "p", Executors: map[string]runs.Executor{runs.KindAgent: e}})
 		fn(s)
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loam-agents/loam/internal/agent/prompt"
+	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
@@ -35,17 +36,23 @@ func stablePrompt(def wire.AgentDefinition) string {
 
 // state is what changes from turn to turn.
 type state struct {
-	now        time.Time
-	memory     memory.Summary
+	now  time.Time
+	held *callable.Held
+	// index is the Space index.
+	index      string
 	session    sessionlog.Session
 	concurrent []string
 	// idle says that the conversation ends with the agent's own words: something other than a message started this turn.
 	idle bool
 }
 
-func readState(tx store.Tx, now time.Time, session sessionlog.Session) (state, error) {
+func (e *Engine) readState(tx store.Tx, session sessionlog.Session, def wire.AgentDefinition) (state, error) {
+	held, err := e.opts.Tools.Held(tx, session.Agent, def)
+	if err != nil {
+		return state{}, err
+	}
 	summary, err := memory.Summarize(tx, session.Agent, maxMemoryNames)
-	return state{now: now, memory: summary, session: session}, err
+	return state{now: e.opts.Clock.Now(), held: held, index: held.Index(summary.String()), session: session}, err
 }
 
 // volatile is the block after the last message. Names and labels in it were written by models and people, so they are escaped.
@@ -57,7 +64,7 @@ func (s *state) volatile() string {
 		b.WriteString("<background_work_update>Go on with the work that is still open.</background_work_update>\n")
 	}
 	fmt.Fprintf(&b, "<time>%s</time>\n", s.now.UTC().Format(time.RFC3339))
-	fmt.Fprintf(&b, "<space>\n%s\n</space>\n", escape(s.memory.String()))
+	fmt.Fprintf(&b, "<space>\n%s\n</space>\n", escape(s.index))
 	fmt.Fprintf(&b, "<session_status title=%s>%s</session_status>\n", frameJSON(s.session.Title), escape(s.session.Description))
 	if p := s.session.Plan; p != nil && len(p.Steps) > 0 {
 		b.WriteString("<plan_state>\n")
@@ -71,7 +78,7 @@ func (s *state) volatile() string {
 
 // SystemPrompt is the prompt that a new turn of the session would get, as GetSession shows it.
 func (e *Engine) SystemPrompt(tx store.Tx, def wire.AgentDefinition, session sessionlog.Session) (string, error) {
-	s, err := readState(tx, e.opts.Clock.Now(), session)
+	s, err := e.readState(tx, session, def)
 	if err != nil {
 		return "", err
 	}

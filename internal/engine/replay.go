@@ -23,6 +23,8 @@ type entry struct {
 	run     string
 	// text is a person's message as a model sees it.
 	text string
+	// touches is the name of the tool whose contract the agent met with a call; empty when it met none.
+	touches string
 	// size is the length of what was decoded, in bytes.
 	size int
 }
@@ -78,6 +80,9 @@ func read(stored []sessionlog.Stored) ([]entry, error) {
 		}
 		if e.kind == sessionlog.TypeMessage && e.message.Role != "assistant" {
 			e.text = userText(&e.message)
+		}
+		if e.kind == sessionlog.TypeToolCall && e.actor != sessionlog.ActorUser {
+			e.touches = touched(&e.call)
 		}
 		if len(s.Opaque) > 0 && json.Unmarshal(s.Opaque, &e.hidden) != nil {
 			e.hidden = hidden{}

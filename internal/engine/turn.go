@@ -189,7 +189,7 @@ func (t *turn) load(ctx context.Context) error {
 		}
 		t.session = session
 		t.scope = space.Scope{Account: session.Account, Agent: t.run.Agent, Session: session.ID, Run: t.run.ID, Definition: t.log.version.Definition}
-		st, err := readState(tx, t.engine.opts.Clock.Now(), session)
+		st, err := t.engine.readState(tx, session, t.scope.Definition)
 		if err != nil {
 			return err
 		}
@@ -283,10 +283,8 @@ func (t *turn) request(ctx context.Context) (model.Request, error) {
 	req := model.Request{
 		Model: t.model.ID, System: stablePrompt(t.scope.Definition), Reasoning: t.model.Reasoning,
 		MaxOutputTokens: int(t.model.MaxOutput), Extra: t.model.Defaults, CacheKey: t.session.ID, VolatileTail: true,
+		Tools:    t.offered(st.held),
 		Messages: append(messages, model.Message{Role: model.User, Parts: []model.Part{{Kind: model.PartText, Text: st.volatile()}}}),
-	}
-	for _, d := range t.engine.opts.Verbs.Documents() {
-		req.Tools = append(req.Tools, model.ToolSpec{Name: d.Name, Description: d.Description, Schema: d.Input})
 	}
 	return req, nil
 }
@@ -303,7 +301,7 @@ func (t *turn) state(ctx context.Context) (st state, err error) {
 		if err != nil {
 			return err
 		}
-		st, err = readState(tx, t.engine.opts.Clock.Now(), session)
+		st, err = t.engine.readState(tx, session, t.scope.Definition)
 		return err
 	})
 	return st, err

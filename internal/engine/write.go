@@ -11,6 +11,7 @@ import (
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/verbs"
 	"github.com/loam-agents/loam/wire"
 )
@@ -88,7 +89,7 @@ func whole(m model.Message, calls []*call) *model.Message {
 // call is one call of an answer and what became of it.
 type call struct {
 	part   model.Part
-	verb   verbs.Verb
+	action verbs.Action
 	result verbs.Result
 	err    error
 	// took is how long it was carried out, in milliseconds.
@@ -97,15 +98,13 @@ type call struct {
 
 // silent calls leave no events once they are sure to take effect. One that missed or failed is written down like any other,
 // so that the model learns of it.
-func (c *call) silent() bool {
-	return c.verb != nil && c.verb.Silent() && c.err == nil && c.result.Change != nil
-}
+func (c *call) silent() bool { return c.action.Silent && c.err == nil && c.result.Change != nil }
 
 // pure calls change nothing that a later call could look at.
-func (c *call) pure() bool { return c.verb == nil || c.verb.Effect() == verbs.Pure || c.verb.Silent() }
+func (c *call) pure() bool { return c.action.Effect == tooldoc.Pure || c.action.Silent }
 
 // elsewhere tells whether a call acts before its result is recorded, so that a crash may come between the two.
-func (c *call) elsewhere() bool { return c.verb != nil && c.verb.Effect() == verbs.SideEffecting }
+func (c *call) elsewhere() bool { return c.action.Effect == tooldoc.SideEffecting }
 
 // act writes what was said, carries out the calls, and writes their results, all in one transaction if that loses nothing. Calls
 // that act elsewhere, or that change what a later one of the same answer looks at, are announced first, and each takes effect in
@@ -114,7 +113,7 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 	calls := make([]*call, len(parts))
 	announce := false
 	for i, p := range parts {
-		calls[i] = &call{part: p, verb: t.engine.opts.Verbs.Find(p.Name)}
+		calls[i] = &call{part: p, action: t.prepare(ctx, p)}
 		announce = announce || calls[i].elsewhere() || !calls[i].pure() && i < len(parts)-1
 	}
 	t.partial.done()
@@ -132,7 +131,7 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 	}
 	// Whether a silent call will be silent must be known before anything is announced; preparing it changes nothing.
 	for _, c := range calls {
-		if c.verb != nil && c.verb.Silent() {
+		if c.action.Silent {
 			if err := t.execute(ctx, c); err != nil {
 				return err
 			}
@@ -143,7 +142,9 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 	}
 	t.engine.opts.Point(PointCallsAppended)
 	for _, c := range calls {
-		if c.verb == nil || !c.verb.Silent() {
+		if !c.action.Silent {
+			// A call before this one may have changed what it means: the tool that it names may be new.
+			c.action = t.prepare(ctx, c.part)
 			if err := t.execute(ctx, c); err != nil {
 				return err
 			}
@@ -212,11 +213,15 @@ func exchange(m model.Message) []model.Message {
 	return []model.Message{m, {Role: model.Tool, Parts: results}}
 }
 
+func (t *turn) prepare(ctx context.Context, p model.Part) verbs.Action {
+	return t.engine.opts.Verbs.Prepare(ctx, t.scope, p.Name, p.Arguments)
+}
+
 // execute carries out a call as far as that goes without a transaction. It fails only when the turn is over.
 func (t *turn) execute(ctx context.Context, c *call) error {
 	t.partial.activity(wire.RunActivity{Phase: "tool", ToolName: c.part.Name, ToolCallID: c.part.CallID, Detail: detail(c.part.Arguments)}, nil)
 	begun := t.engine.opts.Clock.Now()
-	c.result, c.err = t.engine.opts.Verbs.Call(ctx, t.scope, c.part.Name, c.part.Arguments)
+	c.result, c.err = c.action.Run(ctx)
 	c.took = max(t.engine.opts.Clock.Now().Sub(begun).Milliseconds(), 0)
 	t.engine.opts.Point(PointEffectReady)
 	if ctx.Err() != nil {

@@ -35,6 +35,7 @@ const (
 	AgentUpdated  = "agent-updated"
 	AgentDeleted  = "agent-deleted"
 	MemoryChanged = "agent-memory-changed"
+	ToolsChanged  = "agent-tools-changed"
 
 	CollaboratorsChanged = "agent-collaborators-changed"
 	InvitesChanged       = "agent-invites-changed"

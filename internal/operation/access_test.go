@@ -91,6 +91,8 @@ func rows(w world) map[string]struct {
 		"UpdateAgent":             {with(agent, object{"definition": definition(nil)}), noAgent},
 		"DeleteAgent":             {agent, noAgent},
 		"ListAgentTools":          {agent, noAgent},
+		"SaveAgentTool":           {with(agent, object{"tool": object{"name": "count", "description": "Counts.", "source": "x"}}), noAgent},
+		"DeleteAgentTool":         {with(agent, object{"name": "count"}), noAgent},
 		"SetModelProvider":        {object{"name": "mine", "provider": object{"type": "tutor"}}, ""},
 		"ListModelProviders":      {agent, noAgent},
 		"ListProviderModels":      {with(agent, object{"provider": "scripted"}), noAgent},
@@ -193,7 +195,7 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
 			}
 		}
-		for _, name := range []string{"DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "UnlinkKey", "RevokeSigner"} {
+		for _, name := range []string{"DeleteAgentTool", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "UnlinkKey", "RevokeSigner"} {
 			must(t, w.h.Client, name, table[name].request)
 		}
 	})

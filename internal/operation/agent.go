@@ -16,6 +16,7 @@ import (
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -37,9 +38,6 @@ func agentOperations() []Operation {
 		{Name: "DeleteAgent", Response: "DeleteAgentResponse", Access: Owner, Effect: Mutation, Since: "0.1", handle: deleteAgent,
 			Route: &Route{Method: "DELETE", Path: "/agents/{agentId}", Summary: "Delete an agent with its sessions and files",
 				Request: wire.AgentRequest{}, Reply: wire.AgentRequest{}, Tagged: true}},
-		{Name: "ListAgentTools", Response: "ListAgentToolsResponse", Access: Read, Effect: Query, Since: "0.1", handle: listAgentTools,
-			Route: &Route{Method: "GET", Path: "/agents/{agentId}/tools", Summary: "List what an agent can call",
-				Request: wire.AgentRequest{}, Reply: wire.ListAgentToolsResponse{}}},
 	}
 }
 
@@ -238,6 +236,9 @@ func deleteAgent(ctx context.Context, c *Call) (Result, error) {
 		if err := memory.DeleteAll(tx, agentID); err != nil {
 			return nil, err
 		}
+		if err := tooldoc.Clear(tx, agentID); err != nil {
+			return nil, err
+		}
 		if err := c.opts.Notify.AgentDeleted(tx, found.agent.Account, agentID); err != nil {
 			return nil, err
 		}
@@ -249,18 +250,4 @@ func deleteAgent(ctx context.Context, c *Call) (Result, error) {
 		}
 		return wire.AgentRequest{AgentID: agentID}, nil
 	})
-}
-
-func listAgentTools(ctx context.Context, c *Call) (Result, error) {
-	agentID, err := c.agentID()
-	if err != nil {
-		return Result{}, err
-	}
-	// The callables of this server are none yet: verbs are not tools of the wire (spec §8.3).
-	out := wire.ListAgentToolsResponse{AgentID: agentID, Tools: []wire.ToolInfo{}}
-	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		_, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
-		return err
-	})
-	return Result{Value: out}, err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/blobstore"
+	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/fault"
@@ -166,6 +167,7 @@ type Options struct {
 	Download *http.Client
 	Engine   *engine.Engine
 	Models   Models
+	Tools    *callable.Registry
 	Notify   *notify.Notifier
 	Policy   account.Policy
 	Quota    *quota.Quota
@@ -219,7 +221,7 @@ func New(opts Options) *Service {
 		opts.Point = func(string) {}
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
-	for _, group := range [][]Operation{agentOperations(), providerOperations(), sessionOperations(), messageOperations(),
+	for _, group := range [][]Operation{agentOperations(), toolOperations(), providerOperations(), sessionOperations(), messageOperations(),
 		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
 		sharingOperations()} {
 		for i := range group {

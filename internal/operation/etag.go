@@ -9,14 +9,17 @@ import (
 
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/tooldoc"
 )
 
 // Entity tags: an agent's is the number of its version, a file's the hash of its bytes, a session's that of what readers see
-// of it.
+// of it, a tool's the address of its document and whether it is on.
 
 func agentTag(a agent.Agent) string { return fmt.Sprintf("%q", fmt.Sprintf("v%d", a.Version)) }
 
 func fileTag(hash string) string { return `"` + hash + `"` }
+
+func toolTag(s tooldoc.Stored) string { return fmt.Sprintf(`"%s-%t"`, s.CID, s.Enabled) }
 
 func sessionTag(s *sessionlog.Session) (string, error) {
 	const length = 16

@@ -73,6 +73,7 @@ var rooms = []room{
 	{"internal/tooldoc", 35, product},
 	{"internal/web", 30, product},
 
+	{"internal/callable", 45, product},
 	{"internal/capability", 40, product},
 	{"internal/channel", 40, product},
 	{"internal/govern", 40, product},

@@ -21,6 +21,7 @@ import (
 	"github.com/loam-agents/loam/internal/blobstore"
 	"github.com/loam-agents/loam/internal/buildinfo"
 	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/egress"
 	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/model/catalogue"
@@ -31,21 +32,14 @@ import (
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/server/metrics"
 	"github.com/loam-agents/loam/internal/sessionlog"
-	"github.com/loam-agents/loam/internal/space"
-	spacememory "github.com/loam-agents/loam/internal/space/memory"
-	"github.com/loam-agents/loam/internal/space/page"
-	"github.com/loam-agents/loam/internal/space/self"
-	spacetools "github.com/loam-agents/loam/internal/space/tools"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/store/postgres"
 	"github.com/loam-agents/loam/internal/store/sqlite"
-	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/transport/inbound"
 	"github.com/loam-agents/loam/internal/transport/origin"
 	"github.com/loam-agents/loam/internal/transport/rest"
 	"github.com/loam-agents/loam/internal/transport/signed"
 	"github.com/loam-agents/loam/internal/vault"
-	"github.com/loam-agents/loam/internal/verbs"
 	"github.com/loam-agents/loam/principal"
 	"github.com/loam-agents/loam/wire"
 )
@@ -74,6 +68,7 @@ type Server struct {
 	notify       *notify.Notifier
 	queue        *runs.Queue
 	models       *models
+	tools        *callable.Registry
 	quota        *quota.Quota
 	ops          *operation.Service
 	signed       *signed.Server
@@ -194,7 +189,7 @@ func (s *Server) assemble() error {
 		return err
 	}
 	turns := engine.New(engine.Options{
-		Store: s.store, Log: s.log, Bus: s.bus, Models: s.models, Verbs: surface, Clock: cfg.Clock, IDs: cfg.IDs,
+		Store: s.store, Log: s.log, Bus: s.bus, Models: s.models, Verbs: surface, Tools: s.tools, Clock: cfg.Clock, IDs: cfg.IDs,
 		Logger: cfg.Logger, Point: point,
 	})
 	s.queue = runs.New(runs.Options{
@@ -216,7 +211,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	}
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
-		FetchCapability: s.capabilities, Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Notify: s.notify,
+		FetchCapability: s.capabilities, Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,
@@ -233,24 +228,6 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	})
 }
 
-// surface builds the Space and the verbs. Adding a scheme or a verb means adding it here.
-func (s *Server) surface() (*verbs.Set, error) {
-	var set *verbs.Set
-	catalog := documents(func() []tooldoc.Document { return set.Documents() })
-	memoryChanged := func(tx store.Tx, scope space.Scope) {
-		s.notify.AgentChanged(tx, scope.Account, scope.Agent, notify.MemoryChanged)
-	}
-	memoryKept := func(tx store.Tx, scope space.Scope) error { return s.quota.Stored(tx, scope.Account) }
-	router := space.NewRouter(
-		spacememory.New(s.store, s.blobs, s.cfg.Clock, memoryChanged, memoryKept),
-		spacetools.New(catalog, spacetools.Guide{Resource: "memory", Markdown: spacememory.Guide}),
-		self.New(s.store, func() []string { return nil }),
-		page.New(s.outside.reader),
-	)
-	set, err := verbs.NewSet(verbs.NewRead(router), verbs.NewWrite(router), verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log))
-	return set, err
-}
-
 // ownerGone tells whether the process that an owner of leases names (its store epoch stands before the dot) is dead.
 func (s *Server) ownerGone(ctx context.Context, owner string) (bool, error) {
 	text, _, _ := strings.Cut(owner, ".")
@@ -261,12 +238,6 @@ func (s *Server) ownerGone(ctx context.Context, owner string) (bool, error) {
 	alive, err := s.store.Alive(ctx, epoch)
 	return !alive, err
 }
-
-// documents adapts the verbs to what ~/tools lists.
-type documents func() []tooldoc.Document
-
-// Documents implements tools.Catalog.
-func (d documents) Documents(space.Scope) []tooldoc.Document { return d() }
 
 // trustAccounts: on a server that only this machine reaches and that takes any key, a local model of any account is fine.
 func (c *Config) trustAccounts() bool {

@@ -6,7 +6,7 @@
 // Reads answer at once. A write prepares (it may do I/O) and returns a Change that the caller applies in the transaction
 // that records the call's result, so that an effect and its record are never apart.
 //
-// space is tier 4. It imports store, fault and wire. The verbs (tier 5) call it.
+// space is tier 4. It imports store, tooldoc, fault and wire. The verbs (tier 5) call it.
 package space
 
 import (
@@ -17,6 +17,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -78,6 +79,13 @@ type Writer interface {
 	Write(ctx context.Context, scope Scope, req WriteRequest) (Change, error)
 }
 
+// Outward is a Writer whose writes act outside of this server before their result is recorded, such as publishing.
+type Outward interface {
+	Writer
+	// Effect is the class of a write to an address of the scheme.
+	Effect(address string) tooldoc.Effect
+}
+
 // Router finds the scheme of an address.
 type Router struct{ schemes []Scheme }
 
@@ -106,6 +114,15 @@ func (r *Router) Write(ctx context.Context, scope Scope, req WriteRequest) (Chan
 		return nil, fault.Invalid("%s cannot be written to. Addresses that can: %s", req.Address, r.list(true))
 	}
 	return w.Write(ctx, scope, req)
+}
+
+// Effect is the class of a write to an address.
+func (r *Router) Effect(address string) tooldoc.Effect {
+	scheme, err := r.find(strings.TrimSpace(address))
+	if o, ok := scheme.(Outward); ok && err == nil {
+		return o.Effect(address)
+	}
+	return tooldoc.Idempotent
 }
 
 // Forms documents every scheme, in order.
@@ -147,6 +164,13 @@ func Under(address, root string) (rest string, ok bool) {
 	return strings.CutPrefix(address, root+"/")
 }
 
+// ToolName is the tool that an address names, as ~/tools/<name> does: one segment.
+func ToolName(address string) (name string, ok bool) {
+	rest, ok := Under(strings.TrimSpace(address), "~/tools")
+	name = strings.Trim(rest, "/")
+	return name, ok && name != "" && !strings.Contains(name, "/")
+}
+
 // KnownOptions refuses option keys outside the given set, naming them and the set.
 func KnownOptions(options map[string]any, address string, known ...string) error {
 	var unknown []string
@@ -169,6 +193,19 @@ func KnownOptions(options map[string]any, address string, known ...string) error
 		return fault.Invalid("Unknown option %s for %s: it takes no options", quoteAll(unknown), address)
 	}
 	return fault.Invalid("Unknown option %s for %s. Supported: %s", quoteAll(unknown), address, strings.Join(known, ", "))
+}
+
+// Flag reads an option that is true or false; an absent one is false.
+func Flag(options map[string]any, name string) (bool, error) {
+	value, ok := options[name]
+	if !ok {
+		return false, nil
+	}
+	b, ok := value.(bool)
+	if !ok {
+		return false, fault.Invalid("options.%s must be true or false", name)
+	}
+	return b, nil
 }
 
 func quoteAll(keys []string) string {

@@ -78,6 +78,31 @@ func (v *Validator) Parse(arguments string) (json.RawMessage, []string) {
 	return json.RawMessage(text), nil
 }
 
+// ParseObject is Parse without a schema: any JSON object is taken.
+func ParseObject(arguments string) (json.RawMessage, []string) {
+	text := strings.TrimSpace(arguments)
+	if text == "" || text == "null" {
+		text = "{}"
+	}
+	switch {
+	case len(text) > MaxInput:
+		return nil, []string{"$: the input is too large"}
+	case !json.Valid([]byte(text)):
+		return nil, []string{"$: the input is not valid JSON"}
+	case text[0] != '{':
+		return nil, []string{"$: the input must be an object"}
+	}
+	return json.RawMessage(text), nil
+}
+
+// ObjectRoot tells whether a schema says that its values are objects, which model providers ask for.
+func ObjectRoot(schema json.RawMessage) bool {
+	var root struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(schema, &root) == nil && root.Type == "object"
+}
+
 // Limits of what a miss says: reasons, and bytes of one.
 const (
 	maxReasons = 20

@@ -46,14 +46,12 @@ func (*Plan) Document() tooldoc.Document {
 	}
 }
 
-// Effect implements Verb.
-func (*Plan) Effect() Effect { return Idempotent }
+// Prepare implements Verb.
+func (v *Plan) Prepare(_ context.Context, scope space.Scope, input json.RawMessage) Action {
+	return Action{Effect: tooldoc.Idempotent, Silent: true, Run: func(context.Context) (Result, error) { return v.prepare(scope, input) }}
+}
 
-// Silent implements Verb.
-func (*Plan) Silent() bool { return true }
-
-// Call implements Verb.
-func (v *Plan) Call(_ context.Context, scope space.Scope, input json.RawMessage) (Result, error) {
+func (v *Plan) prepare(scope space.Scope, input json.RawMessage) (Result, error) {
 	var plan wire.RunPlan
 	if err := decode(input, &plan); err != nil {
 		return Result{}, err

@@ -29,20 +29,16 @@ func (v *Read) Document() tooldoc.Document {
 	}
 }
 
-// Effect implements Verb.
-func (*Read) Effect() Effect { return Pure }
-
-// Silent implements Verb.
-func (*Read) Silent() bool { return false }
-
-// Call implements Verb.
-func (v *Read) Call(ctx context.Context, scope space.Scope, input json.RawMessage) (Result, error) {
+// Prepare implements Verb.
+func (v *Read) Prepare(_ context.Context, scope space.Scope, input json.RawMessage) Action {
 	var req space.ReadRequest
 	if err := decode(input, &req); err != nil {
-		return Result{}, err
+		return answer(nil, err)
 	}
-	value, err := v.router.Read(ctx, scope, req)
-	return Result{Value: value}, err
+	return Action{Effect: tooldoc.Pure, Run: func(ctx context.Context) (Result, error) {
+		value, err := v.router.Read(ctx, scope, req)
+		return Result{Value: value}, err
+	}}
 }
 
 // Write is the verb `write`: the mirror of read.
@@ -66,20 +62,16 @@ func (v *Write) Document() tooldoc.Document {
 	}
 }
 
-// Effect implements Verb.
-func (*Write) Effect() Effect { return Idempotent }
-
-// Silent implements Verb.
-func (*Write) Silent() bool { return false }
-
-// Call implements Verb.
-func (v *Write) Call(ctx context.Context, scope space.Scope, input json.RawMessage) (Result, error) {
+// Prepare implements Verb.
+func (v *Write) Prepare(_ context.Context, scope space.Scope, input json.RawMessage) Action {
 	var req space.WriteRequest
 	if err := decode(input, &req); err != nil {
-		return Result{}, err
+		return answer(nil, err)
 	}
-	c, err := v.router.Write(ctx, scope, req)
-	return Result{Change: c}, err
+	return Action{Effect: v.router.Effect(req.Address), Run: func(ctx context.Context) (Result, error) {
+		c, err := v.router.Write(ctx, scope, req)
+		return Result{Change: c}, err
+	}}
 }
 
 func forms(r *space.Router, what func(space.Form) string) string {

@@ -37,14 +37,12 @@ func (*Status) Document() tooldoc.Document {
 	}
 }
 
-// Effect implements Verb.
-func (*Status) Effect() Effect { return Idempotent }
+// Prepare implements Verb.
+func (v *Status) Prepare(_ context.Context, scope space.Scope, input json.RawMessage) Action {
+	return Action{Effect: tooldoc.Idempotent, Run: func(context.Context) (Result, error) { return v.prepare(scope, input) }}
+}
 
-// Silent implements Verb.
-func (*Status) Silent() bool { return false }
-
-// Call implements Verb.
-func (v *Status) Call(_ context.Context, scope space.Scope, input json.RawMessage) (Result, error) {
+func (v *Status) prepare(scope space.Scope, input json.RawMessage) (Result, error) {
 	var req struct{ Title, Description *string }
 	if err := decode(input, &req); err != nil {
 		return Result{}, err

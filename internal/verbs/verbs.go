@@ -1,10 +1,10 @@
-// Package verbs is the fixed surface through which an agent acts: read, write, plan and status so far.
+// Package verbs is the fixed surface through which an agent acts: read, write, call, plan and status so far.
 //
-// Every verb is one file: its contract (a tool document that the model and ~/tools share), its effect class, and what it
-// does. A call is validated against the contract first; a miss is answered with the contract. Verbs do not write the log:
-// the engine does, in the transaction in which it also applies what a verb prepared.
+// Every verb is one file: its contract (a tool document that the model and ~/tools share), and what a call of it would do. A call is
+// validated against the contract first; a miss is answered with the contract. Verbs do not write the log: the engine does, in the
+// transaction in which it also applies what a verb prepared.
 //
-// verbs is tier 5. It imports space, tooldoc and tier 2. The engine calls it; the composition root builds it.
+// verbs is tier 5. It imports space, callable, tooldoc and tier 2. The engine calls it; the composition root builds it.
 package verbs
 
 import (
@@ -12,32 +12,29 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
 )
 
-// Effect classes of what can be called (design §8).
-type Effect string
-
-// The classes: Pure may be repeated at will, Idempotent leads to the same state when repeated, SideEffecting does not.
-const (
-	Pure          Effect = "pure"
-	Idempotent    Effect = "idempotent"
-	SideEffecting Effect = "side-effecting"
-)
-
 // Verb is one entry of the surface.
 type Verb interface {
 	// Document is the contract.
 	Document() tooldoc.Document
-	// Effect is the class of a call.
-	Effect() Effect
-	// Silent verbs leave no events in the log: what they change is shown elsewhere (seeds/000 "plan").
-	Silent() bool
-	// Call carries out a validated input. Work that must be atomic with the record of the call is returned as a Change.
-	Call(ctx context.Context, scope space.Scope, input json.RawMessage) (Result, error)
+	// Prepare says what a call with a validated input would do. It changes nothing.
+	Prepare(ctx context.Context, scope space.Scope, input json.RawMessage) Action
+}
+
+// Action is a call that was understood and not yet carried out.
+type Action struct {
+	// Effect is its class.
+	Effect tooldoc.Effect
+	// Silent actions leave no events in the log: what they change is shown elsewhere (seeds/000 "plan").
+	Silent bool
+	// Run carries it out. Work that must be atomic with the record of the call is returned as a Change.
+	Run func(ctx context.Context) (Result, error)
 }
 
 // Result is what a call led to: a value, or a Change whose Apply gives the value.
@@ -46,16 +43,22 @@ type Result struct {
 	Change space.Change
 }
 
+// answer is an action that does nothing but answer.
+func answer(value space.Result, err error) Action {
+	return Action{Effect: tooldoc.Pure, Run: func(context.Context) (Result, error) { return Result{Value: value}, err }}
+}
+
 // Set is the surface of a server.
 type Set struct {
 	verbs      []Verb
 	documents  []tooldoc.Document
 	validators map[string]*tooldoc.Validator
+	tools      *callable.Registry
 }
 
-// NewSet compiles the contracts of the verbs, in the order in which a provider sees them.
-func NewSet(verbs ...Verb) (*Set, error) {
-	s := &Set{verbs: verbs, validators: map[string]*tooldoc.Validator{}}
+// NewSet compiles the contracts of the verbs, in the order in which a provider sees them. tools are what agents can call besides.
+func NewSet(tools *callable.Registry, verbs ...Verb) (*Set, error) {
+	s := &Set{verbs: verbs, validators: map[string]*tooldoc.Validator{}, tools: tools}
 	for _, v := range verbs {
 		d := v.Document()
 		validator, err := tooldoc.NewValidator(&d)
@@ -68,11 +71,10 @@ func NewSet(verbs ...Verb) (*Set, error) {
 	return s, nil
 }
 
-// Documents are the contracts, in order. The caller does not change them.
+// Documents are the contracts of the verbs, in order. The caller does not change them.
 func (s *Set) Documents() []tooldoc.Document { return s.documents }
 
-// Find returns a verb by name, or nil.
-func (s *Set) Find(name string) Verb {
+func (s *Set) find(name string) Verb {
 	for i := range s.documents {
 		if s.documents[i].Name == name {
 			return s.verbs[i]
@@ -81,23 +83,57 @@ func (s *Set) Find(name string) Verb {
 	return nil
 }
 
-// Call validates the arguments that a model wrote and carries the call out. A miss is a Result with the contract; a name
-// outside the set is an error and reaches nothing.
-func (s *Set) Call(ctx context.Context, scope space.Scope, name, arguments string) (Result, error) {
-	v := s.Find(name)
-	if v == nil {
-		return Result{}, fault.Missing("There is no tool named %q", name)
+// Prepare understands the arguments that a model wrote for a verb, or for a tool that the agent holds. A miss is answered with the
+// contract; a name outside both is an error and reaches nothing.
+func (s *Set) Prepare(ctx context.Context, scope space.Scope, name, arguments string) Action {
+	if v := s.find(name); v != nil {
+		return s.verb(ctx, scope, v, name, arguments)
 	}
+	held, err := s.tools.Of(ctx, scope)
+	if err != nil {
+		return answer(nil, err)
+	}
+	if t := held.Find(name); t != nil {
+		return use(scope, t, arguments)
+	}
+	return answer(nil, fault.Missing("There is no tool named %q", name))
+}
+
+func (s *Set) verb(ctx context.Context, scope space.Scope, v Verb, name, arguments string) Action {
 	input, why := s.validators[name].Parse(arguments)
-	if len(why) > 0 {
-		d := v.Document()
-		miss, err := d.Miss(why)
-		if err != nil {
-			return Result{}, fmt.Errorf("describe %s: %w", name, err)
-		}
-		return Result{Value: miss}, nil
+	if len(why) == 0 {
+		return v.Prepare(ctx, scope, input)
 	}
-	return v.Call(ctx, scope, input)
+	if misser, ok := v.(interface {
+		miss(ctx context.Context, scope space.Scope, arguments string) (Action, bool)
+	}); ok {
+		if a, meant := misser.miss(ctx, scope, arguments); meant {
+			return a
+		}
+	}
+	d := v.Document()
+	return miss(&d, why)
+}
+
+// miss answers with a contract and the reasons.
+func miss(d *tooldoc.Document, why []string) Action {
+	value, err := d.Miss(why)
+	if err != nil {
+		err = fmt.Errorf("describe %s: %w", d.Name, err)
+	}
+	return answer(value, err)
+}
+
+// use is a call of a tool that the agent holds.
+func use(scope space.Scope, t *callable.Tool, arguments string) Action {
+	input, why := t.Parse(arguments)
+	if len(why) > 0 {
+		return miss(&t.Document, why)
+	}
+	return Action{Effect: t.Effect(), Run: func(ctx context.Context) (Result, error) {
+		value, err := t.Call(ctx, scope, input)
+		return Result{Value: value}, err
+	}}
 }
 
 // decode reads a validated input; the schema has already said that it fits.

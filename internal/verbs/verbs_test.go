@@ -11,6 +11,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/blobstore"
 	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/id"
@@ -19,6 +20,7 @@ import (
 	"github.com/loam-agents/loam/internal/space/memory"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/store/storetest"
+	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/verbs"
 )
 
@@ -45,8 +47,13 @@ func each(t *testing.T, fn func(t *testing.T, b *bench)) {
 		t.Cleanup(func() { _ = blobs.Close() })
 		b := &bench{t: t, store: s, clock: clock.NewFake(time.UnixMilli(1_000))}
 		b.log = sessionlog.New(sessionlog.Options{Clock: b.clock, IDs: id.Sequence(), Bus: bus.NewLocal(), Blobs: blobs})
-		router := space.NewRouter(memory.New(s, blobs, b.clock, nil, nil))
-		if b.set, err = verbs.NewSet(verbs.NewRead(router), verbs.NewWrite(router), verbs.NewPlan(b.log, b.clock), verbs.NewStatus(b.log)); err != nil {
+		router := space.NewRouter(memory.New(s, blobs, b.clock, nil, nil), everything{})
+		tools, err := callable.New(callable.Options{Store: s, Callables: []callable.Callable{echo{}}, Verbs: []string{"read"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.set, err = verbs.NewSet(tools, verbs.NewRead(router), verbs.NewWrite(router), verbs.NewCall(tools, router), verbs.NewPlan(b.log, b.clock), verbs.NewStatus(b.log))
+		if err != nil {
 			t.Fatal(err)
 		}
 		b.write(func(tx store.Tx) error {
@@ -65,10 +72,14 @@ func (b *bench) write(fn func(tx store.Tx) error) {
 	}
 }
 
+func (b *bench) prepare(run, name, arguments string) verbs.Action {
+	return b.set.Prepare(b.t.Context(), space.Scope{Account: "account", Agent: "agent", Session: b.session, Run: run}, name, arguments)
+}
+
 // call carries out a call of a run and applies its change.
 func (b *bench) call(run, name, arguments string) (space.Result, error) {
 	b.t.Helper()
-	r, err := b.set.Call(b.t.Context(), space.Scope{Account: "account", Agent: "agent", Session: b.session, Run: run}, name, arguments)
+	r, err := b.prepare(run, name, arguments).Run(b.t.Context())
 	if err != nil || r.Change == nil {
 		return r.Value, err
 	}
@@ -114,9 +125,9 @@ func TestAMissReturnsTheContractAndDoesNothing(t *testing.T) {
 
 func TestANameOutsideTheSetReachesNothing(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
-		for _, name := range []string{"", "call", "Read", "read ", "delegate", "../read"} {
+		for _, name := range []string{"", "bash", "Read", "read ", "delegate", "../read"} {
 			_, err := b.call("run", name, `{"address":"~/memory/"}`)
-			if fault.CodeOf(err) != fault.NotFound || b.set.Find(name) != nil {
+			if fault.CodeOf(err) != fault.NotFound {
 				t.Errorf("%q: %v", name, err)
 			}
 		}
@@ -132,7 +143,7 @@ func TestContractsStandInTheOrderTheyWereGiven(t *testing.T) {
 				t.Errorf("%s is %+v", d.Name, d)
 			}
 		}
-		if diff := cmp.Diff([]string{"read", "write", "plan", "status"}, names); diff != "" {
+		if diff := cmp.Diff([]string{"read", "write", "call", "plan", "status"}, names); diff != "" {
 			t.Error(diff)
 		}
 		if !strings.Contains(b.set.Documents()[0].Description, "`~/memory/<path>`") {
@@ -152,8 +163,9 @@ func TestReadAndWriteReachTheSpace(t *testing.T) {
 		if _, err := b.call("run", "read", `{"address":"nowhere"}`); fault.CodeOf(err) != fault.ValidationFailed {
 			t.Errorf("read of nothing = %v", err)
 		}
-		if b.set.Find("read").Effect() != verbs.Pure || b.set.Find("write").Effect() == verbs.Pure || b.set.Find("write").Silent() {
-			t.Error("the classes of read and write are wrong")
+		read, write := b.prepare("run", "read", `{"address":"~/memory/"}`), b.prepare("run", "write", `{"address":"~/memory/a","content":""}`)
+		if read.Effect != tooldoc.Pure || write.Effect != tooldoc.Idempotent || write.Silent {
+			t.Errorf("the classes are %s and %s", read.Effect, write.Effect)
 		}
 	})
 }

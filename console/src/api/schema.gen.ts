@@ -173,6 +173,12 @@ export interface DeleteAgentMemoryFileResponse {
   path: string;
 }
 
+export interface DeleteAgentToolResponse {
+  agentId: string;
+  deleted: boolean;
+  name: string;
+}
+
 export interface DeleteSessionResponse {
   agentId: string;
   sessionId: string;
@@ -561,6 +567,11 @@ export interface RunUsage {
   total: number;
 }
 
+export interface SaveAgentToolResponse {
+  agentId: string;
+  tool: ToolInfo;
+}
+
 export interface SecretInfo {
   createdAt: number;
   hasValue: boolean;
@@ -685,8 +696,23 @@ export interface ToolInfo {
   kind: string;
   name: string;
   output?: unknown;
+  remoteName?: string;
+  runtime?: string;
+  server?: string;
+  source?: string;
   summary: string;
   updatedAt: number;
+}
+
+export interface ToolInput {
+  description: string;
+  enabled?: boolean;
+  input?: unknown;
+  name: string;
+  output?: unknown;
+  runtime?: string;
+  source: string;
+  summary?: string;
 }
 
 export interface TurnAnswer {

@@ -180,7 +180,7 @@ func (s *Scheme) Write(ctx context.Context, scope space.Scope, req space.WriteRe
 	if path == "" {
 		return nil, fault.Invalid("Name a file under %s/ to write to", root)
 	}
-	remove, err := flag(req.Options, "delete")
+	remove, err := space.Flag(req.Options, "delete")
 	if err != nil {
 		return nil, err
 	}
@@ -244,18 +244,6 @@ func (c *deletion) Apply(tx store.Tx) (space.Result, error) {
 		summary = fmt.Sprintf("Deleted %s/%s", root, c.path)
 	}
 	return space.Result{"summary": summary, "path": c.path, "deleted": deleted}, nil
-}
-
-func flag(options map[string]any, name string) (bool, error) {
-	value, ok := options[name]
-	if !ok {
-		return false, nil
-	}
-	b, ok := value.(bool)
-	if !ok {
-		return false, fault.Invalid("options.%s must be true or false", name)
-	}
-	return b, nil
 }
 
 func count(n int, one, many string) string {

@@ -1,4 +1,5 @@
-// Package tools serves ~/tools: the contracts of everything an agent can call, and guides for what it can write.
+// Package tools serves ~/tools: the contracts of everything an agent can call, guides for what it can write, and the tools that it
+// writes itself.
 //
 // It is a scheme of the Space (tier 4). The documents come from the composition root, since the verbs that they describe
 // stand above it.
@@ -10,8 +11,10 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
 )
 
@@ -19,8 +22,10 @@ const root = "~/tools"
 
 // Catalog tells which documents an agent may know.
 type Catalog interface {
-	// Documents lists the verbs and the callables that are granted in the scope.
-	Documents(scope space.Scope) []tooldoc.Document
+	// Documents lists the verbs and what the agent of the scope can call.
+	Documents(ctx context.Context, scope space.Scope) ([]tooldoc.Document, error)
+	// Reserved tells whether a name belongs to a verb or a builtin.
+	Reserved(name string) bool
 }
 
 // Guide explains one kind of write at length.
@@ -30,14 +35,25 @@ type Guide struct {
 	Markdown string
 }
 
-// Scheme serves ~/tools.
-type Scheme struct {
-	catalog Catalog
-	guides  []Guide
+// Options configure the scheme.
+type Options struct {
+	Catalog Catalog
+	Clock   clock.Clock
+	Guides  []Guide
+	// Changed is called inside the transaction of every write; it may be nil.
+	Changed func(tx store.Tx, scope space.Scope)
 }
 
+// Scheme serves ~/tools.
+type Scheme struct{ opts Options }
+
 // New returns the scheme.
-func New(catalog Catalog, guides ...Guide) *Scheme { return &Scheme{catalog: catalog, guides: guides} }
+func New(opts Options) *Scheme {
+	if opts.Changed == nil {
+		opts.Changed = func(store.Tx, space.Scope) {}
+	}
+	return &Scheme{opts: opts}
+}
 
 // Serves implements space.Scheme.
 func (s *Scheme) Serves(address string) bool {
@@ -49,13 +65,13 @@ func (s *Scheme) Serves(address string) bool {
 func (s *Scheme) Forms() []space.Form {
 	return []space.Form{
 		{Address: root + "/", Read: "everything you can call"},
-		{Address: root + "/<name>", Read: "the full contract of one of them"},
+		{Address: root + "/<name>", Read: "the full contract of one of them", Write: "content is a tool of your own as JSON; options.delete removes it"},
 		{Address: root + "/write/<resource>", Read: "how to write one kind of thing: " + strings.Join(s.resources(), ", ")},
 	}
 }
 
 // Read implements space.Scheme.
-func (s *Scheme) Read(_ context.Context, scope space.Scope, req space.ReadRequest) (space.Result, error) {
+func (s *Scheme) Read(ctx context.Context, scope space.Scope, req space.ReadRequest) (space.Result, error) {
 	if err := space.KnownOptions(req.Options, root); err != nil {
 		return nil, err
 	}
@@ -64,7 +80,10 @@ func (s *Scheme) Read(_ context.Context, scope space.Scope, req space.ReadReques
 	if resource, ok := space.Under(name, "write"); ok && name != "write" {
 		return s.guide(resource)
 	}
-	documents := s.catalog.Documents(scope)
+	documents, err := s.opts.Catalog.Documents(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
 	if name == "" {
 		return listing(documents, fmt.Sprintf("%d tools", len(documents))), nil
 	}
@@ -77,7 +96,7 @@ func (s *Scheme) Read(_ context.Context, scope space.Scope, req space.ReadReques
 }
 
 func (s *Scheme) guide(resource string) (space.Result, error) {
-	for _, g := range s.guides {
+	for _, g := range s.opts.Guides {
 		if g.Resource == resource {
 			return space.Result{"summary": "How to write " + resource, "name": "write/" + resource, "markdown": g.Markdown}, nil
 		}
@@ -87,7 +106,7 @@ func (s *Scheme) guide(resource string) (space.Result, error) {
 
 func (s *Scheme) resources() []string {
 	var out []string
-	for _, g := range s.guides {
+	for _, g := range s.opts.Guides {
 		out = append(out, g.Resource)
 	}
 	sort.Strings(out)

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,19 +16,21 @@ import (
 // catalog grants a verb to everybody and a lambda to one agent.
 type catalog struct{}
 
-func (catalog) Documents(scope space.Scope) []tooldoc.Document {
+func (catalog) Documents(_ context.Context, scope space.Scope) ([]tooldoc.Document, error) {
 	docs := []tooldoc.Document{
 		{Name: "read", Kind: tooldoc.Verb, Summary: "Reads.", Description: "Reads it.", Input: json.RawMessage(`{"type":"object"}`)},
 	}
 	if scope.Agent == "granted" {
 		docs = append(docs, tooldoc.Document{Name: "count", Kind: tooldoc.Lambda, Summary: "Counts.", Description: "Counts it.", Input: json.RawMessage(`{"type":"object"}`)})
 	}
-	return docs
+	return docs, nil
 }
+
+func (catalog) Reserved(name string) bool { return name == "read" }
 
 func read(t *testing.T, agent, address string) (space.Result, error) {
 	t.Helper()
-	s := tools.New(catalog{}, tools.Guide{Resource: "memory", Markdown: "# Writing"}, tools.Guide{Resource: "b", Markdown: "# B"})
+	s := tools.New(tools.Options{Catalog: catalog{}, Guides: []tools.Guide{{Resource: "memory", Markdown: "# Writing"}, {Resource: "b", Markdown: "# B"}}})
 	if !s.Serves(address) {
 		t.Fatalf("%s is not served", address)
 	}
@@ -85,7 +88,7 @@ func TestGuidesSayHowToWrite(t *testing.T) {
 
 func TestToolsTakeNoOptions(t *testing.T) {
 	t.Parallel()
-	_, err := tools.New(catalog{}).Read(t.Context(), space.Scope{}, space.ReadRequest{Address: "~/tools", Options: map[string]any{"x": 1}})
+	_, err := tools.New(tools.Options{Catalog: catalog{}}).Read(t.Context(), space.Scope{}, space.ReadRequest{Address: "~/tools", Options: map[string]any{"x": 1}})
 	if fault.CodeOf(err) != fault.ValidationFailed {
 		t.Errorf("Read() = %v", err)
 	}

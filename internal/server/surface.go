@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loam-agents/loam/internal/callable"
+	"github.com/loam-agents/loam/internal/callable/searchtools"
+	"github.com/loam-agents/loam/internal/notify"
+	"github.com/loam-agents/loam/internal/space"
+	spacememory "github.com/loam-agents/loam/internal/space/memory"
+	"github.com/loam-agents/loam/internal/space/page"
+	"github.com/loam-agents/loam/internal/space/self"
+	spacetools "github.com/loam-agents/loam/internal/space/tools"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/tooldoc"
+	"github.com/loam-agents/loam/internal/verbs"
+)
+
+// surface builds the Space, the tools and the verbs: the lists below are the only place that names them all.
+func (s *Server) surface() (*verbs.Set, error) {
+	catalog := &catalog{}
+	router := space.NewRouter(s.schemes(catalog)...)
+	var err error
+	s.tools, err = callable.New(callable.Options{
+		Store: s.store, Callables: s.callables(), Executors: s.executors(), Always: []string{searchtools.Name},
+		Verbs: []string{"read", "write", "call", "delegate", "plan", "status", "continue_session", "return_result"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	catalog.tools = s.tools
+	catalog.verbs, err = verbs.NewSet(s.tools, verbs.NewRead(router), verbs.NewWrite(router), verbs.NewCall(s.tools, router),
+		verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log))
+	return catalog.verbs, err
+}
+
+// schemes are the kinds of addresses, in the order in which they are asked and shown. A scheme is one folder below internal/space.
+func (s *Server) schemes(catalog *catalog) []space.Scheme {
+	changed := func(tx store.Tx, scope space.Scope) {
+		s.notify.AgentChanged(tx, scope.Account, scope.Agent, notify.MemoryChanged)
+	}
+	kept := func(tx store.Tx, scope space.Scope) error { return s.quota.Stored(tx, scope.Account) }
+	return []space.Scheme{
+		spacememory.New(s.store, s.blobs, s.cfg.Clock, changed, kept),
+		spacetools.New(spacetools.Options{Catalog: catalog, Clock: s.cfg.Clock, Changed: changed, Guides: []spacetools.Guide{
+			{Resource: "memory", Markdown: spacememory.Guide},
+			{Resource: "tools", Markdown: spacetools.WriteGuide},
+		}}),
+		self.New(s.store, func() []string { return s.tools.Names() }),
+		page.New(s.outside.reader),
+	}
+}
+
+// callables are the builtin tools that `call` reaches. A callable is one folder below internal/callable; one that can only fail on
+// this server is left out.
+func (s *Server) callables() []callable.Callable {
+	return []callable.Callable{
+		searchtools.New(func(ctx context.Context, scope space.Scope) (*callable.Held, error) { return s.tools.Of(ctx, scope) }),
+	}
+}
+
+// executors carry out tools that agents and MCP servers bring, by their kind.
+func (s *Server) executors() map[tooldoc.Kind]callable.Executor {
+	return map[tooldoc.Kind]callable.Executor{}
+}
+
+// catalog tells ~/tools what there is. The verbs and tools stand above the Space and are filled in once they are built.
+type catalog struct {
+	verbs *verbs.Set
+	tools *callable.Registry
+}
+
+// Documents implements tools.Catalog.
+func (c *catalog) Documents(ctx context.Context, scope space.Scope) ([]tooldoc.Document, error) {
+	held, err := c.tools.Of(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(c.verbs.Documents())
+	for _, t := range held.Tools() {
+		out = append(out, t.Document)
+	}
+	return out, nil
+}
+
+// Reserved implements tools.Catalog.
+func (c *catalog) Reserved(name string) bool { return c.tools.Reserved(name) }
