@@ -83,6 +83,9 @@ it.each([
   ["/runs", "No runs yet"],
   ["/settings/secrets", "No secrets yet"],
   ["/settings/tokens", "No tokens yet"],
+  ["/settings/keys", "No linked keys"],
+  ["/settings/signers", "No signers"],
+  ["/settings/passkeys", "No passkeys yet"],
 ])("%s of a new server says what it is for", async (path, words) => {
   const page = await rig.page(path);
   await page.getByText(words).waitFor();

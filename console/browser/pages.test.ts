@@ -28,6 +28,7 @@ beforeAll(async () => {
   ids.run = (await rig.server.api<{ runs: { id: string }[] }>("GET", "/runs")).runs[0]?.id ?? "";
   await rig.server.api("PUT", "/secrets/mail-password", { value: "hidden" });
   await rig.server.api("POST", "/tokens", { name: "nightly job", scopes: ["read"] });
+  await rig.server.api("POST", "/keys", { name: "Laptop", key: "z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK" });
 });
 afterEach(() => rig.clean());
 afterAll(async () => {
@@ -49,8 +50,8 @@ const text = (words: string | RegExp) => (page: Page) => page.locator("main").ge
 const places: readonly Place[] = [
   { name: "conversations", path: () => "/", api: "**/api/v1/sessions?*", loading: "Loading the conversations", ready: text("Weekly report") },
   { name: "session", path: () => `/sessions/${ids.session}`, api: "**/api/v1/sessions/*?*", loading: "Loading the conversation", ready: text("Done, see") },
-  { name: "agents", path: () => "/agents", api: "**/api/v1/agents", loading: "Loading the agents", ready: text("scripted/scripted-1") },
-  { name: "new-agent", path: () => "/agents/new", api: "**/api/v1/agents", loading: "Loading the form", ready: (page) => page.getByLabel("Name") },
+  { name: "agents", path: () => "/agents", api: "**/api/v1/agents?*", loading: "Loading the agents", ready: text("scripted/scripted-1") },
+  { name: "new-agent", path: () => "/agents/new", api: "**/api/v1/agents?*", loading: "Loading the form", ready: (page) => page.getByLabel("Name") },
   { name: "agent-tools", path: () => `/agents/${ids.agent}/tools`, api: "**/api/v1/agents/*/tools", loading: "Loading the tools", ready: text("No tools beyond the verbs") },
   { name: "agent-memory", path: () => `/agents/${ids.agent}/memory`, api: "**/api/v1/agents/*/memory", loading: "Loading the memory", ready: text("notes/tea.md") },
   { name: "memory-file", path: () => `/agents/${ids.agent}/memory?file=notes%2Ftea.md`, api: "**/memory/notes/tea.md", loading: "Loading the file", ready: text("Green, not black.") },
@@ -60,7 +61,11 @@ const places: readonly Place[] = [
   { name: "run", path: () => `/runs/${ids.run}`, api: `**/api/v1/runs/*`, loading: "Loading the run", ready: text(/Succeeded after/) },
   { name: "providers", path: () => "/settings/providers", api: "**/api/v1/providers", loading: "Loading the providers", ready: text("OpenAI-compatible") },
   { name: "secrets", path: () => "/settings/secrets", api: "**/api/v1/secrets", loading: "Loading the secrets", ready: text("mail-password") },
-  { name: "tokens", path: () => "/settings/tokens", api: "**/api/v1/tokens", loading: "Loading the tokens", ready: text("nightly job") },
+  { name: "tokens", path: () => "/settings/tokens", api: "**/api/v1/tokens?*", loading: "Loading the tokens", ready: text("nightly job") },
+  { name: "keys", path: () => "/settings/keys", api: "**/api/v1/keys?*", loading: "Loading the keys", ready: text("Laptop") },
+  { name: "signers", path: () => "/settings/signers", api: "**/api/v1/signers?*", loading: "Loading the signers", ready: text("No signers") },
+  { name: "sign-ins", path: () => "/settings/sign-ins", api: "**/api/v1/sign-ins?*", loading: "Loading the sign-ins", ready: text("this one") },
+  { name: "passkeys", path: () => "/settings/passkeys", api: "**/api/v1/passkeys?*", loading: "Loading the passkeys", ready: text("No passkeys yet") },
   { name: "about", path: () => "/settings/about", api: "**/licences.json", loading: "Loading the licences", ready: text("@tanstack/react-query") },
 ];
 
@@ -97,7 +102,6 @@ describe.each(places)("$name", ({ name, path, api, loading, ready }) => {
 const more: readonly Omit<Place, "api" | "loading">[] = [
   { name: "agent-build", path: () => `/agents/${ids.agent}`, ready: (page) => page.getByLabel("Instructions", { exact: true }) },
   { name: "appearance", path: () => "/settings/appearance", ready: text("How this page looks in this browser.") },
-  { name: "passkeys", path: () => "/settings/passkeys", ready: (page) => page.getByRole("heading", { name: "Passkeys" }) },
   { name: "nowhere", path: () => "/no/such/page", ready: (page) => page.getByText("There is nothing here") },
   { name: "no-session", path: () => "/sessions/01a22c2c-0000-7000-8000-000000000000", ready: text("There is no such conversation") },
   { name: "no-agent", path: () => "/agents/01a22c2c-0000-7000-8000-000000000000", ready: text("There is no such agent") },

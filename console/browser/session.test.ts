@@ -1,7 +1,7 @@
 // The session page: what is said, what is done, and what a person does about it.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { accessible, shoot } from "./checks.ts";
+import { accessible, fits, looks, shoot } from "./checks.ts";
 import { Rig, startModel } from "./rig.ts";
 
 const rig = new Rig();
@@ -22,10 +22,15 @@ beforeAll(async () => {
   model = await startModel([
     { match: { user: "stream" }, repeat: true, steps: [{ text: "First **part**.\n\n" }, { text: "Second part, still go" }, silence] },
     { match: { user: "tools" }, steps: [{ text: "Looking." }, read("tea"), { call: { name: "write", arguments: '{"address":"~/memory/new.md","content":"x"}' } }] },
+    { match: { user: "beside" }, steps: [{ call: { name: "write", arguments: '{"address":"~/memory/new.md","content":"x"}' } }] },
     { match: { user: "many" }, steps: [...["a", "b", "c", "d", "e"].map(read)] },
     { match: { user: "plan" }, steps: [plan("done", "running", "pending")] },
     { match: { result: '{"ok":true}' }, steps: [silence] },
     { match: { user: "break" }, status: 401, errorMessage: "Incorrect API key provided." },
+    {
+      match: { user: "formula" },
+      steps: [{ text: "Euler: $e^{i\\pi} + 1 = 0$, for $5.\n\n$$\n\\sum_{k=1}^n k = \\frac{n(n+1)}{2}\n$$\n\n```python\ndef tea():\n    return \"green\"  # always\n```" }],
+    },
     { match: { user: "big" }, steps: [{ text: "Read it all." }], usage: { Input: 110_000, Output: 500 } },
     { match: { user: "half" }, steps: [{ text: "Read most." }], usage: { Input: 95_000, Output: 500 } },
     { repeat: true, steps: [{ text: "An ordinary answer." }] },
@@ -113,6 +118,123 @@ describe("a conversation", () => {
     await page.getByRole("heading", { name: "What shall we work on?" }).waitFor();
     await expect(rig.server.api("GET", `/sessions/${session}`)).rejects.toThrow("404");
   });
+});
+
+it("formulas and code are drawn as what they are", async () => {
+  const { page } = await opened();
+  await say(page, "a formula please");
+  await log(page).locator(".formula.display math mfrac").waitFor();
+  await expect.poll(() => log(page).locator(".formula math").count()).toBe(2);
+  expect(await log(page).getByText("for $5.").count()).toBe(1);
+  await log(page).locator(".hljs-keyword", { hasText: "def" }).waitFor();
+  expect(await log(page).getByLabel("Code in python").innerText()).toBe('def tea():\n    return "green"  # always\n');
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await accessible(page);
+    await shoot(page, `session-formula-${colorScheme}`);
+  }
+});
+
+describe("the model of a conversation", () => {
+  it("is chosen for this conversation alone, and given back", async () => {
+    const { page, session } = await opened();
+    const button = page.getByRole("button", { name: /^Model: scripted-1/ });
+    await button.click();
+    const dialog = page.getByRole("dialog", { name: "Model of this conversation" });
+    await dialog.getByLabel("Model", { exact: true }).fill("scripted-2");
+    await accessible(page);
+    await shoot(page, "session-model");
+    await dialog.getByRole("button", { name: "Use it here" }).click();
+    await page.getByRole("button", { name: /^Model: scripted-2/ }).getByText("here only").waitFor();
+    await say(page, "who are you?");
+    await log(page).getByText("An ordinary answer.").waitFor();
+    const { runs } = await rig.server.api<{ runs: { model: string }[] }>("GET", `/runs?sessionId=${session}`);
+    expect(runs[0]?.model).toBe("scripted-2");
+    await page.getByRole("button", { name: /^Model: scripted-2/ }).click();
+    await dialog.getByRole("button", { name: "Back to the agent’s model" }).click();
+    await button.waitFor();
+    expect((await rig.server.api<{ session: { modelOverride?: object } }>("GET", `/sessions/${session}`)).session.modelOverride).toBeUndefined();
+  });
+
+  it("that does not exist is refused in words", async () => {
+    rig.expected = ["status of 4"];
+    const { page } = await opened();
+    await page.route("**/api/v1/sessions/*", (route) =>
+      route.request().method() === "PATCH"
+        ? route.fulfill({ status: 400, contentType: "application/problem+json", body: JSON.stringify({ status: 400, detail: "No such model.", code: "validation_failed" }) })
+        : route.continue(),
+    );
+    await page.getByRole("button", { name: /^Model: scripted-1/ }).click();
+    await page.getByRole("button", { name: "Use it here" }).click();
+    await page.getByRole("alert").getByText("No such model.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+});
+
+describe("the panel of details", () => {
+  it("shows a call beside the conversation, at an address of its own", async () => {
+    const { page } = await opened();
+    await say(page, "beside the talk");
+    await log(page).getByText("An ordinary answer.").waitFor();
+    await log(page).getByRole("button", { name: /Wrote ~\/memory\/new.md/ }).click();
+    await log(page).getByRole("link", { name: "Open beside" }).click();
+    const panel = page.getByRole("complementary", { name: "Details" });
+    await panel.getByRole("heading", { name: "Wrote ~/memory/new.md" }).waitFor();
+    await page.reload();
+    await panel.getByRole("region", { name: "Input of write" }).waitFor();
+    for (const look of looks) {
+      await page.setViewportSize(look);
+      await page.emulateMedia({ colorScheme: look.theme });
+      await accessible(page);
+      await fits(page);
+      await shoot(page, `session-panel-${look.name}`);
+      // What is written is never under the panel.
+      const [low, high] = await Promise.all([panel.boundingBox(), message(page).boundingBox()]);
+      expect((low?.y ?? 0) + (low?.height ?? 0)).toBeLessThanOrEqual(high?.y ?? 0);
+    }
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    expect(new URL(page.url()).search).toBe("");
+  });
+
+  it("shows the run that works", async () => {
+    const { page } = await opened();
+    await say(page, "stream something");
+    await page.getByRole("region", { name: "Run in progress" }).getByRole("link", { name: "Run" }).click();
+    const panel = page.getByRole("complementary", { name: "Details" });
+    await panel.getByText("scripted/scripted-1").waitFor();
+    await panel.getByRole("region", { name: "Timeline" }).waitFor();
+    await accessible(page);
+    await shoot(page, "session-panel-run");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await panel.getByText(/Canceled after/).waitFor();
+    await panel.getByRole("link", { name: "Close the details" }).click();
+    await panel.waitFor({ state: "detached" });
+  });
+
+  it("says when what it should show is not there", async () => {
+    rig.expected = ["status of 404"];
+    const { page, session } = await opened();
+    await page.goto(`/sessions/${session}?call=none`);
+    await page.getByText("This call is not on the page").waitFor();
+    await accessible(page);
+    await page.goto(`/sessions/${session}?run=none`);
+    await page.getByRole("alert").getByText("The run did not load").waitFor();
+    await accessible(page);
+  });
+});
+
+it("a conversation that is deleted elsewhere says so", async () => {
+  rig.expected = ["status of 404"];
+  const { page, session } = await opened("Doomed");
+  await page.getByRole("heading", { level: 1, name: "Doomed" }).waitFor();
+  await page.getByText("Say something to Scripted").waitFor();
+  // The stream stands once it has said what the past was.
+  await rig.server.say(session, "hello");
+  await log(page).getByText("An ordinary answer.").waitFor();
+  await rig.server.api("DELETE", `/sessions/${session}`);
+  await page.getByText("There is no such conversation").waitFor();
 });
 
 describe("tool calls", () => {
@@ -229,6 +351,18 @@ describe("the composer", () => {
     expect(download.suggestedFilename()).toBe("chosen.txt");
     const { events } = await rig.server.api<{ events: { event: { attachments?: { name: string }[] } }[] }>("GET", `/sessions/${session}`);
     expect(events[0]?.event.attachments?.map((file) => file.name)).toEqual(["chosen.txt", "pasted.txt"]);
+  });
+
+  it("asks for a word when there are only files", async () => {
+    const { page } = await opened();
+    await page.locator("input[type=file]").setInputFiles({ name: "alone.txt", mimeType: "text/plain", buffer: Buffer.from("one") });
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("alert").getByText("Write a word about the file").waitFor();
+    await accessible(page);
+    await say(page, "look");
+    await log(page).getByText("An ordinary answer.").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await log(page).getByRole("link", { name: /alone.txt/ }).waitFor();
   });
 
   it.each([

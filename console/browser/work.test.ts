@@ -24,7 +24,7 @@ describe("providers", () => {
     await page.getByRole("button", { name: "Connect a provider" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Connect" }).click();
-    await dialog.getByText("Anthropic needs an API key.").waitFor();
+    await dialog.getByText("OpenAI needs an API key.").waitFor();
     await accessible(page);
     await shoot(page, "provider-form");
     await dialog.getByLabel("Kind").selectOption({ label: "OpenAI-compatible" });
@@ -37,6 +37,8 @@ describe("providers", () => {
     await row.getByText("key stored").waitFor();
     await row.getByRole("button", { name: "Test" }).click();
     await row.getByText("Works: 2 models").waitFor();
+    await page.reload();
+    await row.getByText(/Answered/).waitFor();
     await row.getByRole("button", { name: "Disconnect mine" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
     await row.waitFor({ state: "detached" });
@@ -50,6 +52,11 @@ describe("providers", () => {
     await row.getByRole("button", { name: "Test" }).click();
     await row.locator(".status.bad").waitFor();
     expect((await row.locator(".status.bad").innerText()).length).toBeGreaterThan(20);
+    await accessible(page);
+    // Whoever comes later reads it too.
+    await page.reload();
+    await row.getByText(/^Failed/).waitFor();
+    expect(await row.innerText()).toContain("cannot be reached");
     await accessible(page);
     await shoot(page, "provider-broken");
     await rig.server.api("DELETE", "/providers/nowhere");
@@ -122,7 +129,7 @@ describe("agents", () => {
     await file.getByRole("button", { name: "Edit" }).click();
     await file.getByLabel("Content of the file").fill("# Tea\n\nOolong.");
     await file.getByRole("button", { name: "Save" }).click();
-    await file.getByText("Oolong.").waitFor();
+    await file.locator(".prose").getByText("Oolong.").waitFor();
     const { file: stored } = await rig.server.api<{ file: { content: string } }>("GET", `/agents/${id}/memory/notes/tea.md`);
     expect(stored.content).toBe("# Tea\n\nOolong.");
     await file.getByRole("button", { name: "Delete the file" }).click();

@@ -33,7 +33,10 @@ const newChat = createRoute({
 const session = createRoute({
   getParentRoute: () => chat,
   path: "/sessions/$sessionId",
+  validateSearch: (search) => only(search, "call", "run"),
   loader: ({ params }) => prefetchSession(params.sessionId),
+  // What stands beside the conversation changes nothing of it.
+  shouldReload: false,
   component: lazyRouteComponent(() => import("./chat/session-page.tsx"), "SessionPage"),
 });
 const sessions = createRoute({
@@ -105,6 +108,7 @@ const settingsTabs = [
   createRoute({ getParentRoute: () => settings, path: "/secrets", component: lazyRouteComponent(() => import("./settings/secrets.tsx"), "SecretsPage") }),
   createRoute({ getParentRoute: () => settings, path: "/tokens", component: lazyRouteComponent(() => import("./settings/tokens.tsx"), "TokensPage") }),
   createRoute({ getParentRoute: () => settings, path: "/keys", component: lazyRouteComponent(() => import("./settings/keys.tsx"), "KeysPage") }),
+  createRoute({ getParentRoute: () => settings, path: "/signers", component: lazyRouteComponent(() => import("./settings/signers.tsx"), "SignersPage") }),
   createRoute({ getParentRoute: () => settings, path: "/sign-ins", component: lazyRouteComponent(() => import("./settings/sign-ins.tsx"), "SignInsPage") }),
   createRoute({ getParentRoute: () => settings, path: "/passkeys", component: lazyRouteComponent(() => import("./settings/passkeys.tsx"), "PasskeysPage") }),
   createRoute({ getParentRoute: () => settings, path: "/appearance", component: lazyRouteComponent(() => import("./settings/appearance.tsx"), "AppearancePage") }),

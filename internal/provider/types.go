@@ -34,7 +34,7 @@ func Types() []Type {
 		{Name: "groq", Label: "Groq", BaseURL: "https://api.groq.com/openai/v1", NeedsKey: true},
 		{Name: "xai", Label: "xAI", BaseURL: "https://api.x.ai/v1", NeedsKey: true},
 		{Name: Ollama, Label: "Ollama", BaseURL: "http://localhost:11434", CustomURL: true},
-		{Name: Custom, Label: "Custom", CustomURL: true},
+		{Name: Custom, Label: "OpenAI-compatible", CustomURL: true},
 		{Name: Tutor, Label: "Tutor"},
 	}
 }

@@ -94,10 +94,15 @@ export function AgentForm({ initial, save, action, children }: {
   );
 }
 
-function ModelFields({ fields, set, problems }: {
-  fields: AgentFields;
-  set: (change: Partial<AgentFields>) => void;
-  problems: Partial<Record<keyof AgentFields, string>>;
+type ModelFieldsOf = Pick<AgentFields, "modelProvider" | "model" | "reasoningLevel">;
+
+/** Which model: of an agent, or of one conversation. */
+export function ModelFields({ fields, set, problems, noLevel = "The model’s default" }: {
+  fields: ModelFieldsOf;
+  set: (change: Partial<ModelFieldsOf>) => void;
+  problems: Partial<Record<keyof ModelFieldsOf, string>>;
+  /** What no level means. */
+  noLevel?: string;
 }) {
   const providers = useQuery(queries.providers());
   const models = useQuery(queries.models(fields.modelProvider));
@@ -160,7 +165,7 @@ function ModelFields({ fields, set, problems }: {
       </datalist>
       <Field label="Reasoning" help="How much a reasoning model thinks.">
         <select className="input" value={fields.reasoningLevel} onChange={(event) => set({ reasoningLevel: event.target.value })}>
-          <option value="">The model’s default</option>
+          <option value="">{noLevel}</option>
           {levels.map((level) => (
             <option key={level} value={level}>
               {level}

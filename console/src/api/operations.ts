@@ -2,11 +2,37 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment } from "./client.ts";
 import type {
-  Agent, AgentFields, AgentShown, LinkedKey, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, Run, Secret, Session, SessionEvent, SignIn, Token, Tool,
+  Agent, AgentFields, AgentShown, LinkedKey, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Signer,
+  SignIn, Token, Tool,
 } from "./types.ts";
 
 interface Page {
   nextCursor?: string;
+}
+
+/** Reads a list to its end, page by page. */
+async function everyPage<T, K extends string>(path: string, list: K, signal: AbortSignal): Promise<T[]> {
+  const all: T[] = [];
+  for (let cursor: string | undefined = ""; cursor !== undefined; ) {
+    const page: Record<K, T[]> & Page = await request<Record<K, T[]> & Page>(path, { query: { limit: 200, cursor }, signal });
+    all.push(...page[list]);
+    cursor = page.nextCursor;
+  }
+  return all;
+}
+
+/** What is being deleted is not asked for again, whatever says in the meantime that it has changed. */
+const leaving = new Set<string>();
+const stays = (id: string) => (): boolean => !leaving.has(id);
+
+async function leave(id: string, path: string): Promise<void> {
+  leaving.add(id);
+  try {
+    await request<void>(path, { method: "DELETE" });
+  } catch (refused) {
+    leaving.delete(id);
+    throw refused;
+  }
 }
 
 export const queries = {
@@ -15,13 +41,13 @@ export const queries = {
   agents: () =>
     queryOptions({
       queryKey: ["agents"],
-      queryFn: async ({ signal }) => (await request<{ agents: Agent[] }>("/agents", { signal })).agents,
+      queryFn: ({ signal }) => everyPage<Agent, "agents">("/agents", "agents", signal),
     }),
   agent: (agentId: string) =>
     queryOptions({
       queryKey: ["agents", agentId],
-      queryFn: ({ signal }) =>
-        request<AgentShown>(`/agents/${segment(agentId)}`, { signal }),
+      queryFn: ({ signal }) => request<AgentShown>(`/agents/${segment(agentId)}`, { signal }),
+      enabled: stays(agentId),
     }),
   tools: (agentId: string) =>
     queryOptions({
@@ -60,6 +86,13 @@ export const queries = {
       initialPageParam: "",
       getNextPageParam: (last) => last.nextCursor,
     }),
+  /** The newest run of a conversation, null when it has none. */
+  latestRun: (sessionId: string) =>
+    queryOptions({
+      queryKey: ["runs", { sessionId }, "latest"],
+      queryFn: async ({ signal }) => (await request<{ runs: Run[] }>("/runs", { query: { sessionId, limit: 1 }, signal })).runs[0] ?? null,
+      enabled: stays(sessionId),
+    }),
   run: (runId: string) =>
     queryOptions({
       queryKey: ["runs", runId],
@@ -70,6 +103,12 @@ export const queries = {
     queryOptions({
       queryKey: ["providers"],
       queryFn: async ({ signal }) => (await request<{ providers: Provider[] }>("/providers", { signal })).providers,
+    }),
+  providerTypes: () =>
+    queryOptions({
+      queryKey: ["provider-types"],
+      queryFn: async ({ signal }) => (await request<{ types: ProviderType[] }>("/provider-types", { signal })).types,
+      staleTime: Infinity,
     }),
   models: (provider: string) =>
     queryOptions({
@@ -89,22 +128,27 @@ export const queries = {
   tokens: () =>
     queryOptions({
       queryKey: ["tokens"],
-      queryFn: async ({ signal }) => (await request<{ tokens: Token[] }>("/tokens", { signal })).tokens,
+      queryFn: ({ signal }) => everyPage<Token, "tokens">("/tokens", "tokens", signal),
     }),
   signIns: () =>
     queryOptions({
       queryKey: ["sign-ins"],
-      queryFn: async ({ signal }) => (await request<{ signIns: SignIn[] }>("/sign-ins", { signal })).signIns,
+      queryFn: ({ signal }) => everyPage<SignIn, "signIns">("/sign-ins", "signIns", signal),
     }),
   keys: () =>
     queryOptions({
       queryKey: ["keys"],
-      queryFn: async ({ signal }) => (await request<{ keys: LinkedKey[] }>("/keys", { signal })).keys,
+      queryFn: ({ signal }) => everyPage<LinkedKey, "keys">("/keys", "keys", signal),
+    }),
+  signers: () =>
+    queryOptions({
+      queryKey: ["signers"],
+      queryFn: ({ signal }) => everyPage<Signer, "signers">("/signers", "signers", signal),
     }),
   passkeys: () =>
     queryOptions({
       queryKey: ["passkeys"],
-      queryFn: async ({ signal }) => (await request<{ passkeys: Passkey[] }>("/passkeys", { signal })).passkeys,
+      queryFn: ({ signal }) => everyPage<Passkey, "passkeys">("/passkeys", "passkeys", signal),
     }),
 };
 
@@ -118,7 +162,7 @@ export const createAgent = (definition: AgentFields) =>
   request<{ agentId: string }>("/agents", { method: "POST", body: { definition } });
 export const updateAgent = (agentId: string, definition: AgentFields) =>
   request<{ agent: Agent }>(`/agents/${segment(agentId)}`, { method: "PUT", body: { definition } });
-export const deleteAgent = (agentId: string) => request<void>(`/agents/${segment(agentId)}`, { method: "DELETE" });
+export const deleteAgent = (agentId: string) => leave(agentId, `/agents/${segment(agentId)}`);
 
 export const writeMemory = (agentId: string, path: string, content: string) =>
   request<{ entry: MemoryEntry }>(memoryPath(agentId, path), { method: "PUT", body: { content } });
@@ -129,7 +173,7 @@ export const createSession = (agentId: string, body: { title?: string } = {}) =>
   request<{ sessionId: string }>(`/agents/${segment(agentId)}/sessions`, { method: "POST", body });
 export const updateSession = (sessionId: string, body: { title?: string; modelOverride?: Session["modelOverride"] | null }) =>
   request<{ session: Session }>(`/sessions/${segment(sessionId)}`, { method: "PATCH", body });
-export const deleteSession = (sessionId: string) => request<void>(`/sessions/${segment(sessionId)}`, { method: "DELETE" });
+export const deleteSession = (sessionId: string) => leave(sessionId, `/sessions/${segment(sessionId)}`);
 
 export interface SessionPage {
   session: Session;
@@ -204,6 +248,7 @@ export const deleteToken = (tokenId: string) => request<void>(`/tokens/${segment
 export const deleteSignIn = (signInId: string) => request<void>(`/sign-ins/${segment(signInId)}`, { method: "DELETE" });
 export const addKey = (key: string, name: string) => request<unknown>("/keys", { method: "POST", body: { key, name } });
 export const deleteKey = (keyId: string) => request<void>(`/keys/${segment(keyId)}`, { method: "DELETE" });
+export const revokeSigner = (signerId: string) => request<void>(`/signers/${segment(signerId)}`, { method: "DELETE" });
 export const deletePasskey = (passkeyId: string) => request<void>(`/passkeys/${segment(passkeyId)}`, { method: "DELETE" });
 
 /** Makes a link that signs in one browser, once. */

@@ -1,6 +1,6 @@
 // Server-sent events over fetch: unlike EventSource it sees refusals, resumes from a position that the caller owns, and can be
 // let go while the page is hidden.
-import { refusal, type ApiError } from "./client.ts";
+import { ApiError, refusal } from "./client.ts";
 
 export interface StreamMessage {
   event: string;
@@ -175,6 +175,11 @@ export class EventStream {
   private async read(body: ReadableStream<Uint8Array>, attempt: AbortController): Promise<void> {
     const parser = new EventParser((message) => {
       this.pause = firstPause;
+      if (message.event === "end" && (JSON.parse(message.data) as { reason: string }).reason === "deleted") {
+        this.close();
+        this.options.onRefused(new ApiError("It was deleted.", { code: "not_found", status: 404 }));
+        return;
+      }
       this.options.onMessage(message);
     });
     const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();

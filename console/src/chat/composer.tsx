@@ -48,6 +48,8 @@ export function Composer({ id, send, placeholder, busy = false, children }: {
   const [files, setFiles] = useState<readonly File[]>([]);
   const [failure, setFailure] = useState<{ error: unknown; text: string; key: string }>();
   const [over, setOver] = useState(false);
+  /** Somebody wanted to send files alone. */
+  const [wordless, setWordless] = useState(false);
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
 
@@ -61,9 +63,11 @@ export function Composer({ id, send, placeholder, busy = false, children }: {
 
   const tooLong = text.length > maxBytes / 4 && new TextEncoder().encode(text).length > maxBytes;
   const ready = text.trim() !== "" && !tooLong && !busy;
+  const onlyFiles = files.length > 0 && text.trim() === "";
   const add = (list: Iterable<File>): void => setFiles((before) => [...before, ...list].slice(0, maxFiles));
 
   const submit = async (): Promise<void> => {
+    setWordless(onlyFiles);
     if (!ready) return;
     const draft = { text: text.trim(), files, key: failure?.text === text.trim() ? failure.key : newKey() };
     setText("");
@@ -108,6 +112,11 @@ export function Composer({ id, send, placeholder, busy = false, children }: {
       {tooLong && (
         <div className="composer-problem" role="alert">
           <Icon name="error" /> A message has at most 64 KiB. Attach the text as a file instead.
+        </div>
+      )}
+      {wordless && onlyFiles && (
+        <div className="composer-problem" role="alert">
+          <Icon name="error" /> Write a word about {files.length === 1 ? "the file" : "the files"}: a message needs some text.
         </div>
       )}
       {files.length > 0 && (
@@ -157,7 +166,7 @@ export function Composer({ id, send, placeholder, busy = false, children }: {
           <Icon name="attach" />
         </button>
         {children}
-        <button type="submit" className="button primary icon send" aria-label="Send" title="Send (Enter)" disabled={!ready}>
+        <button type="submit" className="button primary icon send" aria-label="Send" title="Send (Enter)" disabled={!ready && !(onlyFiles && !busy)}>
           <Icon name="send" />
         </button>
       </div>

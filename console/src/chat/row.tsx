@@ -1,12 +1,13 @@
 // One row of the transcript.
+import { Link } from "@tanstack/react-router";
 import { memo, useState } from "react";
 import { attachmentAddress } from "../api/operations.ts";
 import type { MessageEvent } from "../api/types.ts";
 import { CopyButton } from "../ui/copy.tsx";
-import { Data } from "../ui/data.tsx";
 import { bytes, duration, moment, time } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Markdown } from "../ui/markdown.tsx";
+import { CallData } from "./call-data.tsx";
 import type { Call, Row } from "./rows.ts";
 import { summary, wording } from "./words.ts";
 
@@ -21,7 +22,7 @@ export const RowView = memo(function RowView({ row, sessionId, agentName }: { ro
     case "message":
       return <Message message={row.message} at={row.at} sessionId={sessionId} agentName={agentName} />;
     case "calls":
-      return <Calls calls={row.calls} byUser={row.byUser} />;
+      return <Calls calls={row.calls} byUser={row.byUser} sessionId={sessionId} />;
     case "error":
       return (
         <div className="row-error" role="note">
@@ -94,7 +95,7 @@ function Foot({ message, at }: { message: MessageEvent; at: number }) {
 /** More calls than this fold into one line. */
 const foldFrom = 4;
 
-function Calls({ calls, byUser }: { calls: readonly Call[]; byUser: boolean }) {
+function Calls({ calls, byUser, sessionId }: { calls: readonly Call[]; byUser: boolean; sessionId: string }) {
   const running = calls.some((call) => call.result === undefined);
   const failed = calls.filter((call) => call.result?.error).length;
   const [open, setOpen] = useState<boolean>();
@@ -102,7 +103,7 @@ function Calls({ calls, byUser }: { calls: readonly Call[]; byUser: boolean }) {
     return (
       <div className="calls">
         {calls.map((call) => (
-          <CallLine key={call.id} call={call} byUser={byUser} />
+          <CallLine key={call.id} call={call} byUser={byUser} sessionId={sessionId} />
         ))}
       </div>
     );
@@ -121,7 +122,7 @@ function Calls({ calls, byUser }: { calls: readonly Call[]; byUser: boolean }) {
       {shown && (
         <div className="call-group">
           {calls.map((call) => (
-            <CallLine key={call.id} call={call} byUser={byUser} />
+            <CallLine key={call.id} call={call} byUser={byUser} sessionId={sessionId} />
           ))}
         </div>
       )}
@@ -129,7 +130,7 @@ function Calls({ calls, byUser }: { calls: readonly Call[]; byUser: boolean }) {
   );
 }
 
-function CallLine({ call, byUser }: { call: Call; byUser: boolean }) {
+function CallLine({ call, byUser, sessionId }: { call: Call; byUser: boolean; sessionId: string }) {
   const [open, setOpen] = useState(false);
   const words = wording(call.call);
   const took = call.result?.meta?.durationMs ?? (call.finishedAt === undefined ? undefined : call.finishedAt - call.at);
@@ -150,19 +151,10 @@ function CallLine({ call, byUser }: { call: Call; byUser: boolean }) {
       </button>
       {open && (
         <div className="call-body">
-          <Data label={`Input of ${call.call.name}`} value={call.call.input} />
-          {call.result?.error ? (
-            <section className="data-block" aria-label="Error">
-              <div className="data-head">
-                <span>Error</span>
-              </div>
-              <span className="data-text problem">{call.result.error}</span>
-            </section>
-          ) : call.result ? (
-            <Data label="Result" value={call.result.output} />
-          ) : (
-            <p className="muted small">No result yet.</p>
-          )}
+          <CallData call={call.call} result={call.result} />
+          <Link to="/sessions/$sessionId" params={{ sessionId }} search={{ call: call.id }} className="small">
+            Open beside
+          </Link>
         </div>
       )}
     </div>

@@ -2,28 +2,21 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { Link } from "@tanstack/react-router";
-import { request } from "../api/client.ts";
-import { retrySession, stopSession } from "../api/operations.ts";
-import type { Model, Run, Session } from "../api/types.ts";
+import { queries, retrySession, stopSession } from "../api/operations.ts";
+import type { Run, Session } from "../api/types.ts";
 import { dollars, short, ticking } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
 import { explain } from "../ui/state.tsx";
 import { useNow } from "../ui/time.tsx";
 import { toast } from "../ui/toast.tsx";
-import { cost } from "./cost.ts";
+import { cost, usePrice } from "./cost.ts";
+import type { ModelChoice } from "./model.tsx";
 import { PlanCard } from "./plan.tsx";
 import type { SessionStore } from "./store.ts";
 import { activityWords } from "./words.ts";
 
-const useLatestRun = (session: Session) =>
-  useQuery({
-    queryKey: ["runs", { sessionId: session.id }, "latest"],
-    queryFn: async ({ signal }) =>
-      (await request<{ runs: Run[] }>("/runs", { query: { sessionId: session.id, limit: 1 }, signal })).runs[0] ?? null,
-  });
-
-export function RunCard({ store, session, price }: { store: SessionStore; session: Session; price: Model["price"] }) {
-  const run = useLatestRun(session);
+export function RunCard({ store, session, choice }: { store: SessionStore; session: Session; choice: ModelChoice | undefined }) {
+  const run = useQuery(queries.latestRun(session.id));
   const { refetch } = run;
   // Whenever the conversation starts or stops working, the run that stands here is another one.
   useEffect(() => void refetch(), [session.status, refetch]);
@@ -32,18 +25,21 @@ export function RunCard({ store, session, price }: { store: SessionStore; sessio
   return (
     <div className="run-card-holder">
       {plan && <PlanCard plan={plan} />}
-      {streaming && <Working store={store} session={session} run={run.data ?? undefined} price={price} />}
+      {streaming && <Working store={store} session={session} run={run.data ?? undefined} choice={choice} />}
       {!streaming && (session.status === "error" || run.data?.status === "canceled") && <Ended store={store} session={session} run={run.data ?? undefined} />}
     </div>
   );
 }
 
-function Working({ store, session, run, price }: { store: SessionStore; session: Session; run: Run | undefined; price: Model["price"] }) {
+function Working({ store, session, run, choice }: { store: SessionStore; session: Session; run: Run | undefined; choice: ModelChoice | undefined }) {
   const live = useSyncExternalStore(store.subscribeLive, store.liveSnapshot);
   const now = useNow(1_000);
   const [stopping, setStopping] = useState(false);
   const started = run && run.finishedAt === undefined ? (run.startedAt ?? run.createdAt) : undefined;
   const usage = live.usage && live.usage.total > 0 ? live.usage : run?.usage;
+  // Until the run says on which model it is executed, it is that which a new turn gets.
+  const priced = run?.finishedAt === undefined && run?.model ? run : choice;
+  const price = usePrice(priced?.provider, priced?.model);
   const money = usage ? cost(usage, price) : undefined;
   const stop = async (): Promise<void> => {
     setStopping(true);
@@ -69,7 +65,7 @@ function Working({ store, session, run, price }: { store: SessionStore; session:
         </span>
       )}
       {run && (
-        <Link to="/runs/$runId" params={{ runId: run.id }} className="small">
+        <Link to="/sessions/$sessionId" params={{ sessionId: session.id }} search={{ run: run.id }} className="small">
           Run
         </Link>
       )}

@@ -1,9 +1,9 @@
 // One conversation: its head, its transcript, the run card and the composer.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { deleteSession, queries, updateSession } from "../api/operations.ts";
-import type { Session } from "../api/types.ts";
+import type { Agent, Session } from "../api/types.ts";
 import { Confirm } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, explain, Failed, Skeleton } from "../ui/state.tsx";
@@ -11,6 +11,8 @@ import { useTitle } from "../ui/title.ts";
 import { toast } from "../ui/toast.tsx";
 import { Composer, type Draft } from "./composer.tsx";
 import { contextUsed, Gauge } from "./gauge.tsx";
+import { choiceOf, ModelButton } from "./model.tsx";
+import { Panel } from "./panel.tsx";
 import { RunCard } from "./run-card.tsx";
 import { sendDraft } from "./send.ts";
 import { sessionTitle } from "./session-list.tsx";
@@ -33,37 +35,36 @@ function Conversation({ sessionId }: { sessionId: string }) {
   useTitle(session ? sessionTitle(session) : "Conversation");
   const agents = useQuery(queries.agents());
   const agent = agents.data?.find((candidate) => candidate.id === session?.agentId);
-  const choice = session?.modelOverride ?? (agent && { provider: agent.definition.modelProvider, model: agent.definition.model });
-  const models = useQuery({ ...queries.models(choice?.provider ?? ""), enabled: session?.status === "streaming" && choice !== undefined });
-  const model = models.data?.find((candidate) => candidate.id === choice?.model);
+  const choice = choiceOf(session, agent);
+  const detail = useSearch({ from: "/app/chat/sessions/$sessionId" });
   const name = agent?.definition.name ?? "Agent";
 
-  if (state.error && !session) return <Missing state={state} retry={() => void store.open()} />;
+  if (state.error && (!session || state.error.code === "not_found")) return <Missing state={state} retry={() => void store.open()} />;
   return (
     <div className="session">
-      <Head session={session} agentName={name} store={store} />
-      {session === undefined ? (
-        <div className="transcript-frame session-loading" role="status" aria-label="Loading the conversation">
-          {[62, 88, 74, 46, 80].map((width) => (
-            <Skeleton key={width} width={`${width}%`} height={14} />
-          ))}
-        </div>
-      ) : state.events.length === 0 && state.pending.length === 0 ? (
-        <div className="transcript-frame">
-          <Empty icon="chat" title={`Say something to ${name}`}>
-            What you write and what the agent does about it appears here.
-          </Empty>
-        </div>
-      ) : (
-        <Transcript store={store} state={state} agentName={name} />
-      )}
+      <Head session={session} agent={agent} store={store} />
+      <div className="session-body">
+        {session === undefined ? (
+          <div className="transcript-frame session-loading" role="status" aria-label="Loading the conversation">
+            {[62, 88, 74, 46, 80].map((width) => (
+              <Skeleton key={width} width={`${width}%`} height={14} />
+            ))}
+          </div>
+        ) : state.events.length === 0 && state.pending.length === 0 ? (
+          <div className="transcript-frame">
+            <Empty icon="chat" title={`Say something to ${name}`}>
+              What you write and what the agent does about it appears here.
+            </Empty>
+          </div>
+        ) : (
+          <Transcript store={store} state={state} agentName={name} />
+        )}
+        <Panel sessionId={sessionId} detail={detail} events={state.events} />
+      </div>
       <div className="session-foot">
         <div className="session-foot-inner">
-          {session && <RunCard store={store} session={session} price={model?.price} />}
+          {session && <RunCard store={store} session={session} choice={choice} />}
           <Composer id={sessionId} send={(draft: Draft) => sendDraft(sessionId, draft, store)} placeholder={`Message ${name}`} busy={session === undefined}>
-            <span className="model-badge mono truncate" title={choice ? `${choice.provider}/${choice.model}` : undefined}>
-              {choice?.model ?? ""}
-            </span>
             <Gauge used={contextUsed(state.events)} window={state.contextWindow} />
           </Composer>
         </div>
@@ -83,7 +84,7 @@ function Missing({ state, retry }: { state: SessionState; retry: () => void }) {
   return <Failed whole what="The conversation did not load" error={state.error} retry={retry} />;
 }
 
-function Head({ session, agentName, store }: { session: Session | undefined; agentName: string; store: SessionStore }) {
+function Head({ session, agent, store }: { session: Session | undefined; agent: Agent | undefined; store: SessionStore }) {
   const [editing, setEditing] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const navigate = useNavigate();
@@ -102,12 +103,13 @@ function Head({ session, agentName, store }: { session: Session | undefined; age
       )}
       {session && !editing && (
         <Link to="/agents/$agentId" params={{ agentId: session.agentId }} className="small truncate session-agent">
-          {agentName}
+          {agent?.definition.name ?? "Agent"}
         </Link>
       )}
       <span className="grow" />
       {session && (
         <>
+          <ModelButton session={session} agent={agent} store={store} />
           <button type="button" className="button quiet icon small" aria-label="Rename" title="Rename" onClick={() => setEditing(true)}>
             <Icon name="edit" size={15} />
           </button>
@@ -120,8 +122,14 @@ function Head({ session, agentName, store }: { session: Session | undefined; age
             title={`Delete “${sessionTitle(session)}”?`}
             action="Delete the conversation"
             run={async () => {
-              await deleteSession(session.id);
+              // The stream would say that it is deleted, and this page is left in another way.
               store.close();
+              try {
+                await deleteSession(session.id);
+              } catch (refused) {
+                void store.open();
+                throw refused;
+              }
               void client.invalidateQueries({ queryKey: ["sessions"] });
               await navigate({ to: "/" });
             }}

@@ -4,9 +4,9 @@ import { Link, useParams } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
 import { cancelRun, queries, runStream } from "../api/operations.ts";
 import { EventStream } from "../api/sse.ts";
-import type { Model, Run } from "../api/types.ts";
+import type { Run } from "../api/types.ts";
 import { PlanCard } from "../chat/plan.tsx";
-import { cost } from "../chat/cost.ts";
+import { cost, usePrice } from "../chat/cost.ts";
 import { count, dollars, duration, moment } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, explain, Failed, SkeletonRows } from "../ui/state.tsx";
@@ -110,12 +110,36 @@ function RunView({ run, tree }: { run: Run; tree: readonly Run[] }) {
           {standing(run, now)}
         </p>
       </div>
-      <div className="stack">
-        {run.plan && <PlanCard plan={run.plan} />}
-        <Timeline tree={tree} current={run.id} now={now} />
-        <Facts run={run} now={now} />
-      </div>
+      <Details run={run} tree={tree} now={now} />
     </div>
+  );
+}
+
+function Details({ run, tree, now }: { run: Run; tree: readonly Run[]; now: number }) {
+  return (
+    <div className="stack">
+      {run.plan && <PlanCard plan={run.plan} />}
+      <Timeline tree={tree} current={run.id} now={now} />
+      <Facts run={run} now={now} />
+    </div>
+  );
+}
+
+/** A run beside its conversation. */
+export function RunDetail({ run: first }: { run: Run }) {
+  const tree = useTree(first);
+  const run = tree.find((entry) => entry.id === first.id) ?? first;
+  const now = useNow(1_000, isLive(run));
+  return (
+    <>
+      <p className="row">
+        <span className={`status ${statusLook[run.status].look}`}>{statusLook[run.status].label}</span>
+        <span className="muted small" role="status">
+          {standing(run, now)}
+        </span>
+      </p>
+      <Details run={run} tree={tree} now={now} />
+    </>
   );
 }
 
@@ -177,16 +201,8 @@ export function inTreeOrder(runs: readonly Run[]): Run[] {
   return visit("");
 }
 
-/** The list price of the model that the run's agent has now. */
-function usePrice(run: Run): Model["price"] {
-  const agent = useQuery({ ...queries.agent(run.agentId ?? ""), enabled: run.agentId !== undefined });
-  const definition = agent.data?.agent.definition;
-  const models = useQuery(queries.models(definition?.modelProvider ?? ""));
-  return models.data?.find((model) => model.id === definition?.model)?.price;
-}
-
 function Facts({ run, now }: { run: Run; now: number }) {
-  const price = usePrice(run);
+  const price = usePrice(run.provider, run.model);
   const took = elapsed(run, now);
   const facts: [string, string][] = [
     ["Began by", originWords(run.origin)],
@@ -195,6 +211,7 @@ function Facts({ run, now }: { run: Run; now: number }) {
     ["Ended", run.finishedAt ? moment(run.finishedAt) : "not yet"],
     ["Worked for", took === undefined ? "not yet" : duration(took)],
   ];
+  if (run.model) facts.push(["Model", `${run.provider}/${run.model}`]);
   if (run.usage) {
     facts.push(
       ["Tokens read", count(run.usage.input)],

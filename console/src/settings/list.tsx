@@ -1,10 +1,30 @@
-// The shape that the lists of the settings share: a head with what it is for, rows, and their three other states.
+// The frame that the lists of the settings share: a head with what it is for and what can be added, rows, their three other
+// states, and the form that adds one.
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
-import { Confirm } from "../ui/dialog.tsx";
+import { Confirm, Dialog } from "../ui/dialog.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
-import { Empty, Failed, SkeletonRows } from "../ui/state.tsx";
+import { Empty, explain, Failed, SkeletonRows } from "../ui/state.tsx";
 import { useTitle } from "../ui/title.ts";
+
+/** What a list can get more of: the button of the page's head and the dialog behind it. */
+export interface Adding {
+  button: string;
+  title: string;
+  disabled?: boolean;
+  form: (done: () => void) => ReactNode;
+}
+
+interface List<T> {
+  query: UseQueryResult<T[]>;
+  /** Such as "the tokens". */
+  what: string;
+  icon: IconName;
+  empty: string;
+  emptyText: string;
+  row: (item: T) => ReactNode;
+  rowKey: (item: T) => string;
+}
 
 export function SettingsHead({ title, about, action }: { title: string; about: string; action?: ReactNode }) {
   useTitle(title);
@@ -18,16 +38,34 @@ export function SettingsHead({ title, about, action }: { title: string; about: s
   );
 }
 
-export function SettingsList<T>({ query, what, icon, empty, emptyText, emptyAction, row, rowKey }: {
-  query: UseQueryResult<T[]>;
-  what: string;
-  icon: IconName;
-  empty: string;
-  emptyText: string;
-  emptyAction?: ReactNode;
-  row: (item: T) => ReactNode;
-  rowKey: (item: T) => string;
-}) {
+export function SettingsPage<T>({ title, about, add, note, ...list }: List<T> & { title: string; about: string; add?: Adding; note?: ReactNode }) {
+  const [open, setOpen] = useState(false);
+  const close = (): void => setOpen(false);
+  return (
+    <>
+      <SettingsHead
+        title={title}
+        about={about}
+        action={
+          add && (
+            <button type="button" className="button primary" disabled={add.disabled} onClick={() => setOpen(true)}>
+              <Icon name="plus" /> {add.button}
+            </button>
+          )
+        }
+      />
+      {note}
+      <SettingsList {...list} />
+      {add && (
+        <Dialog open={open} onClose={close} title={add.title}>
+          {add.form(close)}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+export function SettingsList<T>({ query, what, icon, empty, emptyText, row, rowKey }: List<T>) {
   if (query.isPending) {
     return (
       <div className="card">
@@ -40,7 +78,7 @@ export function SettingsList<T>({ query, what, icon, empty, emptyText, emptyActi
   }
   if (query.data.length === 0) {
     return (
-      <Empty icon={icon} title={empty} action={emptyAction}>
+      <Empty icon={icon} title={empty}>
         {emptyText}
       </Empty>
     );
@@ -51,6 +89,52 @@ export function SettingsList<T>({ query, what, icon, empty, emptyText, emptyActi
         <li key={rowKey(item)}>{row(item)}</li>
       ))}
     </ul>
+  );
+}
+
+/** The form of such a dialog. What save rejects with is shown; the dialog stays open. */
+export function SettingsForm({ children, action, busyAction = action, ready = true, save, done, problem }: {
+  children: (problem: string | undefined) => ReactNode;
+  action: string;
+  busyAction?: string;
+  ready?: boolean;
+  save: () => Promise<unknown>;
+  done: () => void;
+  /** What went wrong, in words. */
+  problem?: (error: unknown) => string;
+}) {
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<unknown>();
+  const submit = async (): Promise<void> => {
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await save();
+    } catch (error) {
+      setFailure(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      {children(failure === undefined ? undefined : (problem ?? explain)(failure))}
+      <div className="dialog-actions">
+        <button type="button" className="button" onClick={done}>
+          Cancel
+        </button>
+        <button type="submit" className="button primary" disabled={busy || !ready}>
+          {busy ? busyAction : action}
+        </button>
+      </div>
+    </form>
   );
 }
 

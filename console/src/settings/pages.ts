@@ -6,6 +6,7 @@ export const settingsPages = [
   { id: "secrets", to: "/settings/secrets", label: "Secrets", icon: "lock" },
   { id: "tokens", to: "/settings/tokens", label: "API tokens", icon: "key" },
   { id: "keys", to: "/settings/keys", label: "Linked keys", icon: "key" },
+  { id: "signers", to: "/settings/signers", label: "Signers", icon: "key" },
   { id: "sign-ins", to: "/settings/sign-ins", label: "Sign-ins", icon: "user" },
   { id: "passkeys", to: "/settings/passkeys", label: "Passkeys", icon: "key" },
   { id: "appearance", to: "/settings/appearance", label: "Appearance", icon: "sun" },

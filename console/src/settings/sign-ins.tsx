@@ -1,14 +1,11 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { createSignIn, deleteSignIn, queries } from "../api/operations.ts";
 import { CopyButton } from "../ui/copy.tsx";
-import { Dialog } from "../ui/dialog.tsx";
 import { moment } from "../ui/format.ts";
-import { Icon } from "../ui/icon.tsx";
 import { explain } from "../ui/state.tsx";
 import { Ago } from "../ui/time.tsx";
 import { signOutHere } from "../frame/session.ts";
-import { Remove, SettingsHead, SettingsList } from "./list.tsx";
+import { Remove, SettingsPage } from "./list.tsx";
 
 /** A browser's own description, reduced to what a person recognises. */
 export function browserName(agent: string | undefined): string {
@@ -21,59 +18,47 @@ export function browserName(agent: string | undefined): string {
 export function SignInsPage() {
   const list = useQuery(queries.signIns());
   const client = useQueryClient();
-  const [open, setOpen] = useState(false);
   return (
-    <>
-      <SettingsHead
-        title="Sign-ins"
-        about="Browsers that are signed in to this account."
-        action={
-          <button type="button" className="button primary" onClick={() => setOpen(true)}>
-            <Icon name="plus" /> Another device
-          </button>
-        }
-      />
-      <SettingsList
-        query={list}
-        what="the sign-ins"
-        icon="user"
-        empty="No browser is signed in"
-        emptyText="This page is used with a token."
-        rowKey={(entry) => entry.id}
-        row={(entry) => (
-          <div className="settings-row">
-            <div className="grow">
-              <div className="row">
-                <strong>{browserName(entry.userAgent)}</strong>
-                {entry.current && <span className="chip accent">this one</span>}
-              </div>
-              <div className="muted small">
-                signed in with a {entry.method === "passkey" ? "passkey" : "link"} on {moment(entry.createdAt)}
-                {entry.lastUsedAt ? (
-                  <>
-                    , seen <Ago at={entry.lastUsedAt} />
-                  </>
-                ) : null}
-              </div>
+    <SettingsPage
+      title="Sign-ins"
+      about="Browsers that are signed in to this account."
+      add={{ button: "Another device", title: "Sign in another device", form: (done) => <LinkView done={done} /> }}
+      query={list}
+      what="the sign-ins"
+      icon="user"
+      empty="No browser is signed in"
+      emptyText="This page is used with a token."
+      rowKey={(entry) => entry.id}
+      row={(entry) => (
+        <div className="settings-row">
+          <div className="grow">
+            <div className="row">
+              <strong>{browserName(entry.userAgent)}</strong>
+              {entry.current && <span className="chip accent">this one</span>}
             </div>
-            <Remove
-              label="Sign out"
-              title={entry.current ? "Sign out here?" : "Sign that browser out?"}
-              text="It needs a new link, or a passkey, to come back."
-              action="Sign out"
-              run={async () => {
-                if (entry.current) return signOutHere();
-                await deleteSignIn(entry.id);
-                await client.invalidateQueries({ queryKey: ["sign-ins"] });
-              }}
-            />
+            <div className="muted small">
+              signed in with a {entry.method === "passkey" ? "passkey" : "link"} on {moment(entry.createdAt)}
+              {entry.lastUsedAt ? (
+                <>
+                  , seen <Ago at={entry.lastUsedAt} />
+                </>
+              ) : null}
+            </div>
           </div>
-        )}
-      />
-      <Dialog open={open} onClose={() => setOpen(false)} title="Sign in another device">
-        <LinkView done={() => setOpen(false)} />
-      </Dialog>
-    </>
+          <Remove
+            label="Sign out"
+            title={entry.current ? "Sign out here?" : "Sign that browser out?"}
+            text="It needs a new link, or a passkey, to come back."
+            action="Sign out"
+            run={async () => {
+              if (entry.current) return signOutHere();
+              await deleteSignIn(entry.id);
+              await client.invalidateQueries({ queryKey: ["sign-ins"] });
+            }}
+          />
+        </div>
+      )}
+    />
   );
 }
 

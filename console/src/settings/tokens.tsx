@@ -2,76 +2,61 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createToken, deleteToken, queries } from "../api/operations.ts";
 import { CopyButton } from "../ui/copy.tsx";
-import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { moment } from "../ui/format.ts";
-import { Icon } from "../ui/icon.tsx";
-import { explain } from "../ui/state.tsx";
 import { Ago } from "../ui/time.tsx";
-import { Remove, SettingsHead, SettingsList } from "./list.tsx";
+import { Remove, SettingsForm, SettingsPage } from "./list.tsx";
 
 export function TokensPage() {
   const tokens = useQuery(queries.tokens());
   const client = useQueryClient();
-  const [open, setOpen] = useState(false);
   return (
-    <>
-      <SettingsHead
-        title="API tokens"
-        about="With a token a program calls the REST API as you: Authorization: Bearer loam_…"
-        action={
-          <button type="button" className="button primary" onClick={() => setOpen(true)}>
-            <Icon name="plus" /> New token
-          </button>
-        }
-      />
-      <SettingsList
-        query={tokens}
-        what="the tokens"
-        icon="key"
-        empty="No tokens yet"
-        emptyText="Make one for each program, with only the rights that it needs."
-        rowKey={(token) => token.id}
-        row={(token) => (
-          <div className="settings-row">
-            <div className="grow">
-              <div className="row wrap">
-                <strong className="truncate">{token.name}</strong>
-                {token.scopes.map((scope) => (
-                  <span key={scope} className="chip">
-                    {scope}
-                  </span>
-                ))}
-              </div>
-              <div className="muted small">
-                {token.lastUsedAt ? (
-                  <>
-                    used <Ago at={token.lastUsedAt} />
-                  </>
-                ) : (
-                  "never used"
-                )}
-                {", "}
-                {token.expiresAt ? `expires ${moment(token.expiresAt)}` : "does not expire"}
-              </div>
+    <SettingsPage
+      title="API tokens"
+      about="With a token a program calls the REST API as you: Authorization: Bearer loam_…"
+      add={{ button: "New token", title: "New token", form: (done) => <TokenForm done={done} /> }}
+      query={tokens}
+      what="the tokens"
+      icon="key"
+      empty="No tokens yet"
+      emptyText="Make one for each program, with only the rights that it needs."
+      rowKey={(token) => token.id}
+      row={(token) => (
+        <div className="settings-row">
+          <div className="grow">
+            <div className="row wrap">
+              <strong className="truncate">{token.name}</strong>
+              {token.scopes.map((scope) => (
+                <span key={scope} className="chip">
+                  {scope}
+                </span>
+              ))}
             </div>
-            <Remove
-              label={`Revoke ${token.name}`}
-              title={`Revoke ${token.name}?`}
-              text="Programs that use it are refused from now on."
-              action="Revoke the token"
-              run={async () => {
-                await deleteToken(token.id);
-                await client.invalidateQueries({ queryKey: ["tokens"] });
-              }}
-            />
+            <div className="muted small">
+              {token.lastUsedAt ? (
+                <>
+                  used <Ago at={token.lastUsedAt} />
+                </>
+              ) : (
+                "never used"
+              )}
+              {", "}
+              {token.expiresAt ? `expires ${moment(token.expiresAt)}` : "does not expire"}
+            </div>
           </div>
-        )}
-      />
-      <Dialog open={open} onClose={() => setOpen(false)} title="New token">
-        <TokenForm done={() => setOpen(false)} />
-      </Dialog>
-    </>
+          <Remove
+            label={`Revoke ${token.name}`}
+            title={`Revoke ${token.name}?`}
+            text="Programs that use it are refused from now on."
+            action="Revoke the token"
+            run={async () => {
+              await deleteToken(token.id);
+              await client.invalidateQueries({ queryKey: ["tokens"] });
+            }}
+          />
+        </div>
+      )}
+    />
   );
 }
 
@@ -94,15 +79,10 @@ function TokenForm({ done }: { done: () => void }) {
   const [chosen, setChosen] = useState<readonly string[]>(["read", "write"]);
   const [days, setDays] = useState(90);
   const [token, setToken] = useState<string>();
-  const [problem, setProblem] = useState<string>();
   const save = async (): Promise<void> => {
-    try {
-      const expiry = days === 0 ? {} : { expiresAt: Date.now() + days * 86_400_000 };
-      setToken((await createToken({ name: name.trim(), scopes: [...chosen], ...expiry })).token);
-      await client.invalidateQueries({ queryKey: ["tokens"] });
-    } catch (error) {
-      setProblem(explain(error));
-    }
+    const expiry = days === 0 ? {} : { expiresAt: Date.now() + days * 86_400_000 };
+    setToken((await createToken({ name: name.trim(), scopes: [...chosen], ...expiry })).token);
+    await client.invalidateQueries({ queryKey: ["tokens"] });
   };
   if (token !== undefined) {
     return (
@@ -121,49 +101,38 @@ function TokenForm({ done }: { done: () => void }) {
     );
   }
   return (
-    <form
-      className="stack"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
-      <Field label="Name" help="Which program is it for?" problem={problem}>
-        <input className="input" value={name} autoFocus autoComplete="off" onChange={(event) => setName(event.target.value)} />
-      </Field>
-      <fieldset className="choices">
-        <legend>It may</legend>
-        {scopes.map((scope) => (
-          <label key={scope.name} className="check">
-            <input
-              type="checkbox"
-              checked={chosen.includes(scope.name)}
-              onChange={(event) => setChosen(event.target.checked ? [...chosen, scope.name] : chosen.filter((other) => other !== scope.name))}
-            />
-            <span>
-              <strong>{scope.name}</strong> <span className="muted">{scope.help}</span>
-            </span>
-          </label>
-        ))}
-      </fieldset>
-      <Field label="Expires after">
-        <select className="input" value={days} onChange={(event) => setDays(Number(event.target.value))}>
-          {lives.map((life) => (
-            <option key={life.days} value={life.days}>
-              {life.label}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <div className="dialog-actions">
-        <button type="button" className="button" onClick={done}>
-          Cancel
-        </button>
-        <button type="submit" className="button primary" disabled={name.trim() === "" || chosen.length === 0}>
-          Make the token
-        </button>
-      </div>
-    </form>
+    <SettingsForm action="Make the token" ready={name.trim() !== "" && chosen.length > 0} save={save} done={done}>
+      {(problem) => (
+        <>
+          <Field label="Name" help="Which program is it for?" problem={problem}>
+            <input className="input" value={name} autoFocus autoComplete="off" onChange={(event) => setName(event.target.value)} />
+          </Field>
+          <fieldset className="choices">
+            <legend>It may</legend>
+            {scopes.map((scope) => (
+              <label key={scope.name} className="check">
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(scope.name)}
+                  onChange={(event) => setChosen(event.target.checked ? [...chosen, scope.name] : chosen.filter((other) => other !== scope.name))}
+                />
+                <span>
+                  <strong>{scope.name}</strong> <span className="muted">{scope.help}</span>
+                </span>
+              </label>
+            ))}
+          </fieldset>
+          <Field label="Expires after">
+            <select className="input" value={days} onChange={(event) => setDays(Number(event.target.value))}>
+              {lives.map((life) => (
+                <option key={life.days} value={life.days}>
+                  {life.label}
+                </option>
+              ))}
+            </select>
+          </Field>
+        </>
+      )}
+    </SettingsForm>
   );
 }

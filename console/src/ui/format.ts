@@ -28,9 +28,10 @@ export function bytes(value: number): string {
   return `${scaled < 10 ? scaled.toFixed(1) : Math.round(scaled)} ${units[unit]}`;
 }
 
-/** 40 ms, 0.4 s, 12 s, 3:07, 1:02:09. */
+/** <1 ms, 40 ms, 0.4 s, 12 s, 3:07, 1:02:09. */
 export function duration(ms: number): string {
-  if (ms < 95) return `${Math.max(Math.round(ms), 0)} ms`;
+  if (ms < 1) return "<1 ms";
+  if (ms < 95) return `${Math.round(ms)} ms`;
   if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;

@@ -1,21 +1,46 @@
 // Text of people and agents. It is untrusted: no raw HTML, no remote images, and links open elsewhere without a referrer.
-import { memo, useRef, type ReactNode } from "react";
+import { Children, isValidElement, memo, useMemo, useRef, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 import { CopyButton } from "./copy.tsx";
+import { Later, useLater } from "./loaded.ts";
 import { splitMarkdown } from "./markdown-blocks.ts";
+import { mathDelimiters, mayHoldMath } from "./math-delimiters.ts";
+
+const math = new Later(() => import("./math.ts"));
+const highlighter = new Later(() => import("./highlight.ts"));
+
+/** The text of code and the language that it names. */
+function source(children: ReactNode): { code: string; language: string } {
+  const code = Children.toArray(children).find((child) => isValidElement<{ className?: string; children?: ReactNode }>(child));
+  if (!isValidElement<{ className?: string; children?: ReactNode }>(code)) return { code: "", language: "" };
+  return { code: Children.toArray(code.props.children).join(""), language: languageOf(code.props.className) };
+}
+
+const languageOf = (className: string | undefined): string => /(?:^| )language-(\S+)/.exec(className ?? "")?.[1]?.toLowerCase() ?? "";
 
 function Code({ children }: { children?: ReactNode }) {
   const ref = useRef<HTMLPreElement>(null);
+  const { code, language } = source(children);
+  const loaded = useLater(highlighter, language !== "");
+  const coloured = useMemo(() => loaded?.highlight(code, language), [loaded, code, language]);
   return (
     <div className="code">
-      <pre ref={ref} tabIndex={0} aria-label="Code">
-        {children}
+      <pre ref={ref} tabIndex={0} aria-label={language === "" ? "Code" : `Code in ${language}`}>
+        {coloured ? <code>{coloured}</code> : children}
       </pre>
       <CopyButton text={() => ref.current?.textContent ?? ""} label="Copy the code" className="button quiet icon small" />
     </div>
   );
+}
+
+/** A formula, or what was written when it is none. */
+function Formula({ tex, display }: { tex: string; display: boolean }) {
+  const ml = useMemo(() => math.module?.mathML(tex, display), [tex, display]);
+  if (ml === undefined) return display ? <pre tabIndex={0} aria-label="Formula">{tex}</pre> : <code>{tex}</code>;
+  if (!display) return <span className="formula" dangerouslySetInnerHTML={{ __html: ml }} />;
+  return <div className="formula display" tabIndex={0} role="group" aria-label="Formula" dangerouslySetInnerHTML={{ __html: ml }} />;
 }
 
 const components: Components = {
@@ -29,7 +54,12 @@ const components: Components = {
       {alt || "image"}
     </a>
   ),
-  pre: ({ children }) => <Code>{children}</Code>,
+  pre: ({ children }) => {
+    const { code, language } = source(children);
+    return language === "math" && math.module ? <Formula tex={code} display /> : <Code>{children}</Code>;
+  },
+  code: ({ className, children }) =>
+    languageOf(className) === "math" && math.module ? <Formula tex={String(children)} display={false} /> : <code className={className}>{children}</code>,
   table: ({ children }) => (
     <div className="table-wrap" tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
@@ -38,9 +68,10 @@ const components: Components = {
 };
 
 const Piece = memo(function Piece({ text }: { text: string }) {
+  const formulas = useLater(math, mayHoldMath(text));
   return (
-    <ReactMarkdown remarkPlugins={[remarkGfm]} rehypePlugins={[rehypeSanitize]} components={components}>
-      {text}
+    <ReactMarkdown remarkPlugins={formulas ? [remarkGfm, ...formulas.mathPlugins] : [remarkGfm]} rehypePlugins={[rehypeSanitize]} components={components}>
+      {formulas ? mathDelimiters(text) : text}
     </ReactMarkdown>
   );
 });

@@ -33,7 +33,7 @@ func TestTheTypesOfProvidersAreListed(t *testing.T) {
 	for _, want := range []wire.ProviderTypeInfo{
 		{Name: "anthropic", Label: "Anthropic", NeedsKey: true, TakesKey: true},
 		{Name: "ollama", Label: "Ollama", TakesKey: true, CustomURL: true, BaseURL: "http://localhost:11434"},
-		{Name: "custom", Label: "Custom", TakesKey: true, CustomURL: true},
+		{Name: "custom", Label: "OpenAI-compatible", TakesKey: true, CustomURL: true},
 		{Name: "tutor", Label: "Tutor"},
 	} {
 		if byName[want.Name] != want {
