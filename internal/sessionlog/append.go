@@ -144,13 +144,13 @@ func Events(tx store.Tx, sessionID string, after, limit int64) ([]wire.SessionEv
 	if limit <= 0 {
 		limit = 1 << 40
 	}
-	return events(tx, sessionID, `SELECT id, seq, payload, created_at FROM session_events
+	return events(tx, sessionID, `SELECT id, seq, version, payload, created_at FROM session_events
 		WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?`, sessionID, after, limit)
 }
 
 // EventAt returns one event. It fails with not_found when the log has no such seq.
 func EventAt(tx store.Tx, sessionID string, seq int64) (wire.SessionEvent, error) {
-	found, err := events(tx, sessionID, `SELECT id, seq, payload, created_at FROM session_events
+	found, err := events(tx, sessionID, `SELECT id, seq, version, payload, created_at FROM session_events
 		WHERE session_id = ? AND seq = ?`, sessionID, seq)
 	if err == nil && len(found) == 0 {
 		return wire.SessionEvent{}, fault.Missing("Session event not found")
@@ -163,8 +163,8 @@ func EventAt(tx store.Tx, sessionID string, seq int64) (wire.SessionEvent, error
 
 // EventsBefore returns the newest events with seq < before, in order, at most limit of them.
 func EventsBefore(tx store.Tx, sessionID string, before, limit int64) ([]wire.SessionEvent, error) {
-	return events(tx, sessionID, `SELECT id, seq, payload, created_at FROM (
-		SELECT id, seq, payload, created_at FROM session_events
+	return events(tx, sessionID, `SELECT id, seq, version, payload, created_at FROM (
+		SELECT id, seq, version, payload, created_at FROM session_events
 		WHERE session_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?) newest ORDER BY seq`, sessionID, before, limit)
 }
 
@@ -177,8 +177,12 @@ func events(tx store.Tx, sessionID, query string, args ...any) ([]wire.SessionEv
 	out := []wire.SessionEvent{}
 	for rows.Next() {
 		e := wire.SessionEvent{SessionID: sessionID}
-		if err := rows.Scan(&e.ID, &e.Seq, (*[]byte)(&e.Event), &e.CreatedAt); err != nil {
+		var version int64
+		if err := rows.Scan(&e.ID, &e.Seq, &version, (*[]byte)(&e.Event), &e.CreatedAt); err != nil {
 			return nil, err
+		}
+		if e.Event, err = upcast(e.Event, version); err != nil {
+			return nil, fmt.Errorf("session %s: event %d: %w", sessionID, e.Seq, err)
 		}
 		out = append(out, e)
 	}
@@ -187,7 +191,7 @@ func events(tx store.Tx, sessionID, query string, args ...any) ([]wire.SessionEv
 
 // Replay returns a session's log behind a seq, with the opaque provider state, for the engine.
 func Replay(tx store.Tx, sessionID string, after int64) ([]Stored, error) {
-	rows, err := tx.Query(`SELECT id, session_id, seq, payload, created_at, type, actor, opaque, run_id FROM session_events
+	rows, err := tx.Query(`SELECT id, session_id, seq, version, payload, created_at, type, actor, opaque, run_id FROM session_events
 		WHERE session_id = ? AND seq > ? ORDER BY seq`, sessionID, after)
 	if err != nil {
 		return nil, err
@@ -196,12 +200,15 @@ func Replay(tx store.Tx, sessionID string, after int64) ([]Stored, error) {
 	var out []Stored
 	for rows.Next() {
 		var e Stored
-		var payload string
+		var version int64
 		var opaque, run sql.NullString
-		if err := rows.Scan(&e.ID, &e.SessionID, &e.Seq, &payload, &e.CreatedAt, &e.Type, &e.Actor, &opaque, &run); err != nil {
+		if err := rows.Scan(&e.ID, &e.SessionID, &e.Seq, &version, (*[]byte)(&e.Event), &e.CreatedAt, &e.Type, &e.Actor, &opaque, &run); err != nil {
 			return nil, err
 		}
-		e.Event, e.Run = wire.Payload(payload), run.String
+		if e.Event, err = upcast(e.Event, version); err != nil {
+			return nil, fmt.Errorf("session %s: event %d: %w", e.SessionID, e.Seq, err)
+		}
+		e.Run = run.String
 		if opaque.Valid {
 			e.Opaque = json.RawMessage(opaque.String)
 		}

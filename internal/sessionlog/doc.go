@@ -146,6 +146,3 @@ type Stored struct {
 	Opaque json.RawMessage
 	Run    string
 }
-
-// payloadVersion is the format of event payloads that this program writes.
-const payloadVersion = 1

@@ -44,7 +44,7 @@ func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 	}
 	s.Parent, s.Run = parent.String, run.String
 	if plan.Valid {
-		if err := json.Unmarshal([]byte(plan.String), &s.Plan); err != nil {
+		if s.Plan, err = decodePlan(plan.String); err != nil {
 			return Session{}, fmt.Errorf("session %s: decode plan: %w", s.ID, err)
 		}
 	}
