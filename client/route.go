@@ -63,6 +63,12 @@ func routes() map[string]route {
 		"SetAgentPublicRead":      {method: put, path: "/agents/{agentId}/public-read"},
 		"SetAgentPublicChat":      {method: put, path: "/agents/{agentId}/public-chat"},
 
+		"ListSigningIdentities": {method: get, path: "/identities"},
+		"CreateSigningIdentity": {method: post, path: "/identities"},
+		"ImportSigningIdentity": {method: post, path: "/identities/import"},
+		"UpdateSigningIdentity": {method: patch, path: "/identities/{name}"},
+		"DeleteSigningIdentity": {method: del, path: "/identities/{name}"},
+
 		"ListSessions":            {method: get, path: "/sessions", paged: true},
 		"GetSession":              {method: get, path: "/sessions/{sessionId}"},
 		"GetSessionEvent":         {method: get, path: "/sessions/{sessionId}/events/{seq}"},

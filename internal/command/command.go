@@ -32,6 +32,7 @@ type commands struct {
 	Memory     memoryCommand     `cmd:"" help:"List, read, write and delete the files that an agent remembers with."`
 	Tools      toolsCommand      `cmd:"" help:"List, show, author and delete what an agent can call."`
 	Secrets    secretsCommand    `cmd:"" help:"Store and delete secrets; none is ever shown."`
+	Identities identitiesCommand `cmd:"" help:"List, make, rename and forget accounts that agents sign for."`
 	Providers  providersCommand  `cmd:"" help:"Connect model providers."`
 	Tokens     tokensCommand     `cmd:"" help:"List, make and revoke tokens of the REST API."`
 	Keys       keysCommand       `cmd:"" help:"Show, save and replace keys."`

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loam-agents/loam/internal/hypermedia/hypermediatest"
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/internal/server"
@@ -18,6 +19,7 @@ import (
 func build(t *testing.T, cfg server.Config) world {
 	t.Helper()
 	remote := remoteFile(t, &cfg)
+	cfg.HMServerURL = hypermediatest.New(t).URL
 	h := servertest.Start(t, cfg)
 	m := servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
 	w := world{h: h, agent: h.Agent(m), remote: remote}
@@ -33,6 +35,7 @@ func build(t *testing.T, cfg server.Config) world {
 		"sessionId": w.session, "name": "a.txt", "content": []byte("bytes"),
 	}).Attachment.ID
 	must(t, h.Client, "SetSecret", object{"name": "kept", "value": []byte("v")})
+	w.identity = importIdentity(t, h, 51).Name
 	w.token = servertest.Call[wire.CreateTokenResponse](h, "CreateToken", object{"name": "t", "scopes": []string{"read"}}).Info.ID
 	must(t, h.Client, "LinkKey", object{"key": linkedKey, "name": "desktop"})
 	w.signer = newKey(t, 30).ID().String()
@@ -126,6 +129,11 @@ func rows(w world) map[string]struct {
 		"RemoveAgentCollaborator": {with(agent, object{"accountId": linkedKey}), noAgent},
 		"SetAgentPublicRead":      {with(agent, object{"publicRead": false}), noAgent},
 		"SetAgentPublicChat":      {with(agent, object{"publicChat": false}), noAgent},
+		"ListSigningIdentities":   {agent, noAgent},
+		"CreateSigningIdentity":   {nil, ""},
+		"ImportSigningIdentity":   {object{"seed": bytes.Repeat([]byte{52}, 32)}, ""},
+		"UpdateSigningIdentity":   {object{"name": w.identity, "label": "New"}, "Signing identity not found"},
+		"DeleteSigningIdentity":   {object{"name": w.identity}, "Signing identity not found"},
 		"CreateSession":           {agent, noAgent},
 		"GetSession":              {session, noSession},
 		"GetSessionEvent":         {with(session, object{"seq": 1}), noSession},
@@ -195,7 +203,7 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
 			}
 		}
-		for _, name := range []string{"DeleteAgentTool", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "UnlinkKey", "RevokeSigner"} {
+		for _, name := range []string{"DeleteAgentTool", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "DeleteSigningIdentity", "UnlinkKey", "RevokeSigner"} {
 			must(t, w.h.Client, name, table[name].request)
 		}
 	})
@@ -205,7 +213,7 @@ func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	w := build(t, server.Config{})
 	stranger := w.h.As(newKey(t, 7))
-	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", signer: "none", capability: w.capability, upload: "none", abandoned: "none", remote: w.remote}
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", identity: "none", signer: "none", capability: w.capability, upload: "none", abandoned: "none", remote: w.remote}
 	foreign, missing := rows(w), rows(none)
 	for name, row := range foreign {
 		if row.gone == "" {

@@ -97,6 +97,9 @@ func createAgent(ctx context.Context, c *Call) (Result, error) {
 		if err := c.checkModel(tx, c.Caller.Account, def); err != nil {
 			return nil, err
 		}
+		if err := c.checkKeys(tx, c.Caller.Account, nil, agent.SigningKeys(def)); err != nil {
+			return nil, err
+		}
 		a, err := agent.Create(tx, agent.CreateParams{
 			ID: c.opts.IDs(), Account: c.Caller.Account, Definition: def, CreatedBy: c.Caller.Account, Now: clock.Millis(c.opts.Clock),
 		})
@@ -204,6 +207,9 @@ func (c *Call) replacement(tx store.Tx, present access, fields map[string]any) (
 	before, after := agent.SigningKeys(present.agent.Definition), agent.SigningKeys(def)
 	if present.role != collaborator.Owner && !slices.Equal(before, after) {
 		return def, fault.New(fault.PermissionDenied, wire.MsgSigningGrant)
+	}
+	if err := c.checkKeys(tx, present.agent.Account, before, after); err != nil {
+		return def, err
 	}
 	if def.Tools == nil && c.Caller.Routed {
 		def.Tools = present.agent.Definition.Tools

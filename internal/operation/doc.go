@@ -10,7 +10,9 @@ package operation
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"sort"
@@ -26,6 +28,7 @@ import (
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/hypermedia"
 	"github.com/loam-agents/loam/internal/id"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/model"
@@ -184,6 +187,10 @@ type Options struct {
 	// FetchCapability asks the network for a capability by its CID; it fails with ErrNoCapability when it is not there. Nil is a
 	// server without a place to ask.
 	FetchCapability func(ctx context.Context, cid string) ([]byte, error)
+	// Hypermedia is where accounts of agents are published; nil when there is no such server.
+	Hypermedia *hypermedia.Client
+	// Random is where keys come from; crypto/rand when nil.
+	Random io.Reader
 	// Point is called at the named points of an operation; a crash test kills the process there. May be nil.
 	Point func(name string)
 	// Observe is told of every operation that was carried out or refused. May be nil; it must be quick.
@@ -207,6 +214,8 @@ type Service struct {
 	opts  Options
 	table map[string]*Operation
 	known known
+	// flights are requests that act outside before they commit.
+	flights flights
 }
 
 // New returns a service with every operation of this package.
@@ -217,13 +226,16 @@ func New(opts Options) *Service {
 	if opts.Observe == nil {
 		opts.Observe = func(Observation) {}
 	}
+	if opts.Random == nil {
+		opts.Random = rand.Reader
+	}
 	if opts.Point == nil {
 		opts.Point = func(string) {}
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), toolOperations(), providerOperations(), sessionOperations(), messageOperations(),
 		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
-		sharingOperations()} {
+		sharingOperations(), identityOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}

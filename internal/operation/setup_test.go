@@ -153,6 +153,8 @@ type world struct {
 	agent, session, run, attachment, event, token, signIn string
 	// remote is the address of a file elsewhere, and the others are uploads without a chunk.
 	remote, upload, abandoned string
+	// identity is the name of a signing identity.
+	identity string
 }
 
 func sorted(list []string) []string {

@@ -95,6 +95,7 @@ var rooms = []room{
 
 	{"internal/crashtest", 0, support},
 	{"internal/benchmark", 0, support},
+	{"internal/hypermedia/hypermediatest", 0, support},
 	{"internal/model/adaptertest", 0, support},
 	{"internal/model/scripted", 0, support},
 	{"internal/server/servertest", 0, support},

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/loam-agents/loam/internal/hypermedia"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/principal"
 )
@@ -30,6 +31,18 @@ func (s *Server) fetcher() (func(context.Context, string) ([]byte, error), error
 		defer cancel()
 		return fetchCapability(ctx, client, s.cfg.IPFSServerURL, cid)
 	}, nil
+}
+
+// publisher is the client of the configured hypermedia server, nil when there is none.
+func (s *Server) publisher() (*hypermedia.Client, error) {
+	if s.cfg.HMServerURL == "" {
+		return nil, nil
+	}
+	client, err := s.egress.Operator(s.cfg.HMServerURL)
+	if err != nil {
+		return nil, fmt.Errorf("hm-server-url: %w", err)
+	}
+	return hypermedia.New(client, s.cfg.HMServerURL), nil
 }
 
 // fetchCapability asks a gateway for a block (spec/agents-protocol.md §2.5). A block that is too large is returned cut, which its

@@ -66,7 +66,8 @@ type Config struct {
 	Environ func(string) string
 	// Page answers what no transport does: the console. What nobody knows is "Not Found" when it is nil.
 	Page http.Handler
-	// HMServerURL and IPFSServerURL are told to clients in /api/health; empty until a hypermedia server is configured.
+	// HMServerURL is the hypermedia server that accounts of agents are published to, IPFSServerURL where capabilities are fetched.
+	// Clients are told both; empty is none.
 	HMServerURL, IPFSServerURL string
 	// SearXNGURL is a SearXNG instance. SearchEngines are asked in order (search.Names); SearXNG alone when empty. SearchKeys and
 	// SearchURLs are by engine.

@@ -24,6 +24,7 @@ import (
 	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/egress"
 	"github.com/loam-agents/loam/internal/engine"
+	"github.com/loam-agents/loam/internal/hypermedia"
 	"github.com/loam-agents/loam/internal/model/catalogue"
 	"github.com/loam-agents/loam/internal/model/connect"
 	"github.com/loam-agents/loam/internal/model/limit"
@@ -59,6 +60,8 @@ type Server struct {
 	blobs  *blobstore.Dir
 	vault  *vault.Vault
 	egress *egress.Egress
+	// hypermedia is where accounts are published; nil without a hypermedia server.
+	hypermedia *hypermedia.Client
 	// capabilities fetches capabilities by their CID; nil without an IPFS server.
 	capabilities func(ctx context.Context, cid string) ([]byte, error)
 	catalogue    *catalogue.Catalogue
@@ -128,6 +131,9 @@ func (s *Server) build(ctx context.Context) (err error) {
 	}
 	s.egress, err = egress.New(egress.Options{Allow: s.cfg.EgressAllow, AgentsOff: s.cfg.EgressAgentsOff})
 	if err != nil {
+		return err
+	}
+	if s.hypermedia, err = s.publisher(); err != nil {
 		return err
 	}
 	if s.capabilities, err = s.fetcher(); err != nil {
@@ -211,7 +217,8 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	}
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
-		FetchCapability: s.capabilities, Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Notify: s.notify,
+		FetchCapability: s.capabilities, Hypermedia: s.hypermedia,
+		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,

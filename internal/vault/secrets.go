@@ -71,6 +71,25 @@ func (v *Vault) Set(tx store.Tx, account, name string, value []byte, metadata ma
 	return info, err
 }
 
+// SetMetadata replaces what is stored beside a value. Limits and errors are those of Set; an absent secret is the fault not_found.
+func (v *Vault) SetMetadata(tx store.Tx, account, name string, metadata map[string]any) (Info, error) {
+	meta, err := encodeMetadata(metadata)
+	if err != nil {
+		return Info{}, err
+	}
+	info := Info{Account: account, Name: strings.TrimSpace(name), UpdatedAt: clock.Millis(v.clock)}
+	err = tx.QueryRow(`UPDATE secrets SET metadata = ?, updated_at = ? WHERE account_id = ? AND name = ? RETURNING id, created_at`,
+		meta, info.UpdatedAt, account, info.Name).Scan(&info.ID, &info.CreatedAt)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Info{}, fault.Missing("Secret not found")
+	case err != nil:
+		return Info{}, fmt.Errorf("change a secret's metadata: %w", err)
+	}
+	info.Metadata, err = decodeMetadata(meta)
+	return info, err
+}
+
 // Get returns a value and what may be shown of it. An absent secret is the fault not_found. When the seal does not open, the
 // key is read again once, as another process may have rotated it.
 func (v *Vault) Get(ctx context.Context, account, name string) ([]byte, Info, error) {

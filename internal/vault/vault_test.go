@@ -344,3 +344,33 @@ func TestNoCopyOfASecretIsFoundOutsideOfTheVault(t *testing.T) {
 		}
 	}
 }
+
+func TestMetadataIsReplacedWithoutTheValue(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s store.Store) {
+		b := setup(t, s)
+		first := b.set(t, "key", "secret", map[string]any{"label": "old"})
+		b.clock.Advance(time.Second)
+		change := func(name string, metadata map[string]any) (info vault.Info, err error) {
+			err = s.Write(t.Context(), store.Interactive, func(tx store.Tx) error {
+				info, err = b.SetMetadata(tx, account, name, metadata)
+				return err
+			})
+			return info, err
+		}
+		want := vault.Info{ID: first.ID, Account: account, Name: "key", Metadata: map[string]any{"label": "new"}, CreatedAt: 1_000, UpdatedAt: 2_000}
+		got, err := change(" key ", map[string]any{"label": "new"})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if diff := cmp.Diff(want, requireValue(t, b.Vault, "key", "secret")); diff != "" {
+			t.Errorf("Get (-want +got):\n%s", diff)
+		}
+		if _, err := change("none", nil); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("of no secret: %v", err)
+		}
+		if _, err := change("key", map[string]any{"x": strings.Repeat("x", vault.MaxMetadata)}); fault.CodeOf(err) != fault.ValidationFailed {
+			t.Errorf("too much: %v", err)
+		}
+	})
+}

@@ -251,6 +251,12 @@ export interface GetSessionResponse {
   systemPromptMarkdown: string;
 }
 
+export interface IdentityIcon {
+  data: string;
+  fileName?: string;
+  mimeType?: string;
+}
+
 export interface InviteInfo {
   agentId: string;
   agentName: string;
@@ -337,6 +343,10 @@ export interface ListSignInsResponse {
 export interface ListSignersResponse {
   nextCursor?: string;
   signers: SignerInfo[];
+}
+
+export interface ListSigningIdentitiesResponse {
+  identities: SigningIdentity[];
 }
 
 export interface ListTokensResponse {
@@ -666,6 +676,21 @@ export interface SignerInfo {
 
 export interface SignerRequest {
   signerId: string;
+}
+
+export interface SigningIdentity {
+  accountId?: string;
+  createdAt: number;
+  icon?: string;
+  id: string;
+  label?: string;
+  name: string;
+  serverUrl?: string;
+  updatedAt: number;
+}
+
+export interface SigningIdentityResponse {
+  identity: SigningIdentity;
 }
 
 export interface StopSessionResponse {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loam-agents/loam/internal/hypermedia/hypermediatest"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
@@ -78,6 +79,11 @@ func walk() []call {
 		{"DeclineAgentInvite", "DELETE", "/invites/{invitedTo}", nil, "", ""},
 		{"DeleteAgent", "DELETE", "/agents/{agentId}", nil, "", ""},
 		{"DeleteModelProvider", "DELETE", "/providers/mine", nil, "", ""},
+		{"CreateSigningIdentity", "POST", "/identities", object{"label": "Scribe"}, "identity.name", "identity"},
+		{"ListSigningIdentities", "GET", "/identities", nil, "", ""},
+		{"UpdateSigningIdentity", "PATCH", "/identities/{identity}", object{"label": "Notary", "icon": object{"data": []byte("<svg/>"), "mimeType": "image/svg+xml"}}, "", ""},
+		{"DeleteSigningIdentity", "DELETE", "/identities/{identity}", nil, "", ""},
+		{"ImportSigningIdentity", "POST", "/identities/import", object{"seed": bytes.Repeat([]byte{7}, 32)}, "", ""},
 		{"SetSecret", "PUT", "/secrets/key", object{"value": "s3cret"}, "", ""},
 		{"ListSecrets", "GET", "/secrets", nil, "", ""},
 		{"DeleteSecret", "DELETE", "/secrets/key", nil, "", ""},
@@ -135,6 +141,7 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 		remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("elsewhere")) }))
 		t.Cleanup(remote.Close)
 		cfg.EgressAllow = []string{strings.TrimPrefix(remote.URL, "http://")}
+		cfg.HMServerURL = hypermediatest.New(t).URL
 		w := build(t, cfg)
 		w.h.Browser()
 		w.h.Delegate(newKey(t, 31))
