@@ -212,20 +212,25 @@ type RunActivity struct {
 
 // RunInfo is the public record of a run (spec §4).
 type RunInfo struct {
-	ID            string    `json:"id"`
-	Account       string    `json:"account"`
-	RootRunID     string    `json:"rootRunId"`
-	ParentRunID   string    `json:"parentRunId,omitempty"`
-	Depth         int64     `json:"depth"`
-	Kind          string    `json:"kind"`
-	AgentID       string    `json:"agentId,omitempty"`
-	SessionID     string    `json:"sessionId,omitempty"`
-	Origin        string    `json:"origin"`
-	Title         string    `json:"title"`
-	ChildRunCount int64     `json:"childRunCount,omitempty"`
-	Status        string    `json:"status"`
-	Plan          *RunPlan  `json:"plan,omitempty"`
-	Error         *RunError `json:"error,omitempty"`
+	ID          string `json:"id"`
+	Account     string `json:"account"`
+	RootRunID   string `json:"rootRunId"`
+	ParentRunID string `json:"parentRunId,omitempty"`
+	// ParentToolCallID is the call of the parent that began this run; ContinuedFromRunID is the run that this one goes on with.
+	ParentToolCallID   string `json:"parentToolCallId,omitempty"`
+	ContinuedFromRunID string `json:"continuedFromRunId,omitempty"`
+	Depth              int64  `json:"depth"`
+	Kind               string `json:"kind"`
+	AgentID            string `json:"agentId,omitempty"`
+	SessionID          string `json:"sessionId,omitempty"`
+	Origin             string `json:"origin"`
+	Title              string `json:"title"`
+	ChildRunCount      int64  `json:"childRunCount,omitempty"`
+	Status             string `json:"status"`
+	// Wait is what a waiting run waits for: the most urgent thing when there are several.
+	Wait  *RunWait  `json:"wait,omitempty"`
+	Plan  *RunPlan  `json:"plan,omitempty"`
+	Error *RunError `json:"error,omitempty"`
 	// UnmetObligations lists what a run that ended still owed.
 	UnmetObligations []UnmetObligation `json:"unmetObligations,omitempty"`
 	Usage            *RunUsage         `json:"usage,omitempty"`
@@ -237,6 +242,23 @@ type RunInfo struct {
 	StartedAt  int64  `json:"startedAt,omitempty"`
 	FinishedAt int64  `json:"finishedAt,omitempty"`
 	UpdatedAt  int64  `json:"updatedAt"`
+}
+
+// RunWait is what a run waits for. Reason is children, timer, event or budget-pause, and says which fields there are.
+type RunWait struct {
+	Reason string `json:"reason"`
+	// ToolCallIDs are the calls of the children that are waited for.
+	ToolCallIDs []string `json:"toolCallIds,omitempty"`
+	// WakeAt is when a timer is over, in milliseconds since the epoch.
+	WakeAt int64 `json:"wakeAt,omitempty"`
+	// WaitID names a wait for an event; TimeoutAt is when it gives up, and AnswerWith the signal that ends it. An approval is
+	// such a wait without one.
+	WaitID     string `json:"waitId,omitempty"`
+	TimeoutAt  int64  `json:"timeoutAt,omitempty"`
+	Label      string `json:"label,omitempty"`
+	AnswerWith string `json:"answerWith,omitempty"`
+	// Note says for people why a run is paused.
+	Note string `json:"note,omitempty"`
 }
 
 // RunError is why a run failed. Code is one of the wire's run error codes, such as provider-error.

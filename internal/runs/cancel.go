@@ -73,10 +73,10 @@ func (q *Queue) cancelOne(tx store.Tx, runID string) (bool, error) {
 	}
 	now := tx.Now()
 	r.Status, r.FinishedAt, r.UpdatedAt = Canceled, now, now
-	if _, err := tx.Exec(`UPDATE runs SET status = 'canceled', finished_at = ?, updated_at = ? WHERE id = ?`, now, now, runID); err != nil {
+	if _, err := tx.Exec(`UPDATE runs SET status = 'canceled', wait = NULL, finished_at = ?, updated_at = ? WHERE id = ?`, now, now, runID); err != nil {
 		return false, fmt.Errorf("cancel run: %w", err)
 	}
-	if err := q.rollUpEnd(tx, &r); err != nil {
+	if err := q.conclude(tx, &r); err != nil {
 		return false, err
 	}
 	tx.AfterCommit(func() { q.interrupt(runID, ErrCanceled) })

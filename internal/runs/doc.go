@@ -79,6 +79,11 @@ type Run struct {
 	Usage        wire.Usage
 	Children     wire.ChildUsage
 	Plan         *wire.RunPlan
+	// Wait is the most urgent thing that a waiting run waits for.
+	Wait *wire.RunWait
+	// ParentCall is the call of the parent that began this run; ContinuedFrom is the run that this one goes on with.
+	ParentCall    string
+	ContinuedFrom string
 	// Provider and Model are what an agent's run was executed on: the account's name of the provider, and the provider's id of
 	// the model. They are empty before.
 	Provider, Model string
@@ -93,7 +98,7 @@ type Run struct {
 func (r *Run) Info() wire.RunInfo {
 	info := wire.RunInfo{
 		ID: r.ID, Account: r.Account, RootRunID: r.Root, ParentRunID: r.Parent, Depth: r.Depth, Kind: r.Kind,
-		AgentID: r.Agent, SessionID: r.Session, Origin: r.Origin, Title: r.Title, Status: string(r.Status), Plan: r.Plan,
+		AgentID: r.Agent, SessionID: r.Session, Origin: r.Origin, Title: r.Title, Status: string(r.Status), Plan: r.Plan, Wait: r.Wait, ParentToolCallID: r.ParentCall, ContinuedFromRunID: r.ContinuedFrom,
 		Error: r.Error, Provider: r.Provider, Model: r.Model, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if r.Usage != (wire.Usage{}) || r.Children.Runs > 0 {

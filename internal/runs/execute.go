@@ -16,7 +16,7 @@ var errNoOutcome = errors.New("executor returned without an outcome")
 // lease is the lease of a claimed run that nobody works on yet. begun is a time before the claim.
 func (q *Queue) lease(r Run, begun time.Time) *Lease {
 	return &Lease{
-		q: q, id: r.ID, account: r.Account, epoch: r.LeaseEpoch, owner: q.opts.Owner, cancel: func(error) {}, gone: make(chan struct{}), run: r, renewed: begun,
+		q: q, id: r.ID, account: r.Account, epoch: r.LeaseEpoch, owner: q.opts.Owner, cancel: func(error) {}, gone: make(chan struct{}), changed: make(chan struct{}, 1), run: r, renewed: begun,
 	}
 }
 

@@ -32,6 +32,30 @@ type Lease struct {
 	renewed     time.Time
 	finished    bool
 	interrupted bool
+	// changed has a value when a wait of the run was settled, or may have been.
+	changed chan struct{}
+}
+
+// Changed has a value when somebody else may have settled a wait of the run, or appended to its journal. Another server is
+// noticed with the next renewal of the lease.
+func (l *Lease) Changed() <-chan struct{} { return l.changed }
+
+func (l *Lease) poke() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// poke tells the worker of a run, if it is one of this process.
+func (q *Queue) poke(runID string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for lease := range q.held {
+		if lease.id == runID {
+			lease.poke()
+		}
+	}
 }
 
 // Run is the row as the worker knows it.
@@ -285,7 +309,7 @@ func (q *Queue) finish(tx store.Tx, r *Run, o Outcome, now int64) error {
 		return err
 	}
 	if r.Status.Terminal() {
-		if err := q.rollUpEnd(tx, r); err != nil {
+		if err := q.conclude(tx, r); err != nil {
 			return err
 		}
 	}
@@ -320,6 +344,20 @@ func (q *Queue) saveEnd(tx store.Tx, r *Run) error {
 		return fmt.Errorf("end run: %w", err)
 	}
 	return nil
+}
+
+// conclude does what the end of a run brings with it, however it ended.
+func (q *Queue) conclude(tx store.Tx, r *Run) error {
+	if r.Kind != KindAgent || r.Wait != nil {
+		r.Wait = nil
+		if err := forgetWaits(tx, r.ID); err != nil {
+			return err
+		}
+	}
+	if err := q.rollUpEnd(tx, r); err != nil {
+		return err
+	}
+	return q.childEnded(tx, r)
 }
 
 // rollUpEnd adds an ended run's own and descendants' usage to its parent.

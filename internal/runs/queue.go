@@ -31,6 +31,11 @@ type Hooks struct {
 	// once more when a descendant that outlived it ends: its children's usage grows. busy tells, for a run that is not live,
 	// that another one keeps its session busy. An error undoes the change.
 	Changed func(tx store.Tx, r *Run, busy bool) error
+	// Delivered is called when the end of a child settles a wait of its parent, which is about to go on: it writes the child's
+	// result where the parent looks for it.
+	Delivered func(tx store.Tx, child *Run, w *Wait) error
+	// Journaled is called with what was appended to a run's journal.
+	Journaled func(tx store.Tx, runID string, entries []JournalEntry) error
 }
 
 // Causes with which the context of an execution ends.
@@ -120,6 +125,9 @@ type Spec struct {
 	AgentVersion int64
 	Session      string
 	Origin       string
+	// ParentCall and ContinuedFrom are those of Run.
+	ParentCall    string
+	ContinuedFrom string
 	// Title is required; it is cut at 256 bytes.
 	Title       string
 	Lane        Lane
@@ -138,7 +146,7 @@ func (q *Queue) Enqueue(tx store.Tx, s Spec) (Run, error) {
 	r := Run{
 		ID: s.ID, Account: s.Account, Kind: s.Kind, Agent: s.Agent, AgentVersion: s.AgentVersion, Session: s.Session,
 		Origin: s.Origin, Title: cut(title, maxTitle), Status: Queued, Lane: s.Lane, MaxAttempts: max(s.MaxAttempts, 1),
-		Input: s.Input, CreatedAt: now, UpdatedAt: now,
+		Input: s.Input, ParentCall: s.ParentCall, ContinuedFrom: s.ContinuedFrom, CreatedAt: now, UpdatedAt: now,
 	}
 	if r.ID == "" {
 		r.ID = q.opts.IDs()
@@ -156,11 +164,11 @@ func (q *Queue) Enqueue(tx store.Tx, s Spec) (Run, error) {
 		input = string(r.Input)
 	}
 	n, err := tx.Exec(`INSERT INTO runs (id, account_id, root_run_id, parent_run_id, depth, kind, agent_id, agent_version, session_id,
-		origin, title, status, queue, attempt, max_attempts, lease_owner, lease_epoch, lease_expires_at, input, created_at, started_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		origin, title, status, queue, attempt, max_attempts, lease_owner, lease_epoch, lease_expires_at, input,
+		parent_tool_call_id, continued_from_run_id, created_at, started_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
 		r.ID, r.Account, r.Root, nullable(r.Parent), r.Depth, r.Kind, nullable(r.Agent), r.AgentVersion, nullable(r.Session),
 		r.Origin, r.Title, string(r.Status), string(r.Lane), r.Attempt, r.MaxAttempts, nullable(r.LeaseOwner), r.LeaseEpoch, r.LeaseExpires,
-		input, now, nullableTime(r.StartedAt), now)
+		input, r.ParentCall, r.ContinuedFrom, now, nullableTime(r.StartedAt), now)
 	if err != nil {
 		return Run{}, fmt.Errorf("enqueue run: %w", err)
 	}

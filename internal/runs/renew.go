@@ -131,6 +131,8 @@ func (q *Queue) apply(r renewal) {
 			lease.interrupt(ErrCanceled)
 		default:
 			lease.renew(r.begun)
+			// Another server may have settled a wait.
+			lease.poke()
 		}
 	}
 }

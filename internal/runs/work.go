@@ -19,6 +19,9 @@ func (q *Queue) Start(ctx context.Context) error {
 	if err := q.recover(ctx, q.opts.Exclusive); err != nil {
 		return fmt.Errorf("recover runs: %w", err)
 	}
+	if err := q.wakeDue(ctx); err != nil {
+		return fmt.Errorf("wake runs: %w", err)
+	}
 	q.started = true
 	base := context.WithoutCancel(ctx)
 	work, interrupt := context.WithCancelCause(base)
@@ -85,6 +88,9 @@ func (q *Queue) dispatch(ctx context.Context) {
 			sweep = q.opts.Clock.After(q.opts.Sweep)
 			if err := q.recover(ctx, false); err != nil && ctx.Err() == nil {
 				q.opts.Log.Error("sweep for dead leases", "error", err)
+			}
+			if err := q.wakeDue(ctx); err != nil && ctx.Err() == nil {
+				q.opts.Log.Error("wake runs whose time has come", "error", err)
 			}
 		case <-ctx.Done():
 			return
