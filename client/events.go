@@ -106,6 +106,12 @@ func (s *subscription) event(e streamEvent) error {
 		if f, err = ParseFrame(fmt.Appendf(nil, `{"_":%q,"key":%q,"event":%s}`, wire.FrameAppend, s.key, e.data)); err != nil {
 			return nil // as on a socket: what cannot be read must not end the stream
 		}
+	case "journal":
+		var err error
+		entry := fmt.Appendf(nil, `{"_":%q,"key":%q,`, wire.FrameAppend, s.key)
+		if f, err = ParseFrame(append(entry, bytes.TrimPrefix(e.data, []byte("{"))...)); err != nil {
+			return nil
+		}
 	case "partial":
 		var err error
 		if f, err = ParseFrame(e.data); err != nil {

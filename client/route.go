@@ -84,6 +84,7 @@ func routes() map[string]route {
 		"GetRun":        {method: get, path: "/runs/{runId}"},
 		"GetRunJournal": {method: get, path: "/runs/{runId}/journal"},
 		"CancelRun":     {method: post, path: "/runs/{runId}/cancel"},
+		"SignalRun":     {method: post, path: "/runs/{runId}/signal"},
 
 		"ListModelProviders":  {method: get, path: "/providers"},
 		"SetModelProvider":    {method: put, path: "/providers/{name}"},

@@ -206,6 +206,19 @@ type RunResponse struct {
 	Run RunInfo `json:"run"`
 }
 
+// SignalRunRequest gives a run a signal: a name of at most 128 bytes, and any value of at most 64 KiB of JSON.
+type SignalRunRequest struct {
+	RunID   string `json:"runId"`
+	Signal  string `json:"signal"`
+	Payload any    `json:"payload,omitempty"`
+}
+
+// SignalRunResponse says whether the run was waiting for the signal. One that nobody waits for is lost.
+type SignalRunResponse struct {
+	RunID     string `json:"runId"`
+	Delivered bool   `json:"delivered"`
+}
+
 // RunJournalRequest reads the journal of a run after a seq.
 type RunJournalRequest struct {
 	RunID    string `json:"runId"`

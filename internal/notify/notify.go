@@ -181,6 +181,17 @@ func (n *Notifier) RunChanged(tx store.Tx, r *runs.Run, busy bool) error {
 	return nil
 }
 
+// Journaled is the hook of the run queue: it announces, once the transaction is durable, what a run wrote into its journal.
+func (n *Notifier) Journaled(tx store.Tx, root, runID string, entries []runs.JournalEntry) {
+	tx.AfterCommit(func() {
+		for _, e := range entries {
+			n.opts.Bus.Publish(bus.New(wire.KeyRun+root, wire.Frame{
+				Kind: wire.FrameAppend, Key: wire.KeyRun + root, RunID: runID, Seq: e.Seq, Entry: wire.Payload(e.Entry), CreatedAt: e.CreatedAt,
+			}))
+		}
+	})
+}
+
 func (n *Notifier) mirror(tx store.Tx, r *runs.Run, busy bool) error {
 	log := n.opts.Sessions()
 	if r.Status == runs.Failed {

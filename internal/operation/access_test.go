@@ -148,6 +148,7 @@ func rows(w world) map[string]struct {
 		"ListRuns":                {object{"rootRunId": w.run}, noRun},
 		"FindRuns":                {object{"rootRunId": w.run}, noRun},
 		"CancelRun":               {run, noRun},
+		"SignalRun":               {with(run, object{"signal": "go"}), noRun},
 		"ListAgentMemory":         {agent, noAgent},
 		"ReadAgentMemoryFile":     {with(agent, object{"path": "a.txt"}), noAgent},
 		"WriteAgentMemoryFile":    {with(agent, object{"path": "b.txt", "content": "x"}), noAgent},

@@ -191,6 +191,7 @@ func TestAnswersHaveTheirNameAndOmitWhatIsAbsent(t *testing.T) {
 		{"SetModelProvider", object{"name": "p", "provider": object{"type": "tutor"}}, "provider", "createdAt hasSecrets id name type updatedAt"},
 		{"StopSession", object{"sessionId": w.session}, "", "_ sessionId stopped"},
 		{"CancelRun", object{"runId": w.run}, "", "_ canceled runId"},
+		{"SignalRun", object{"runId": w.run, "signal": "go", "payload": object{"n": 1}}, "", "_ delivered runId"},
 		{"DeleteAgentMemoryFile", object{"agentId": w.agent, "path": "none"}, "", "_ agentId deleted path"},
 		{"ListAgentTools", object{"agentId": w.agent}, "", "_ agentId tools"},
 	} {

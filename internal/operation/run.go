@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
@@ -19,6 +20,10 @@ func runOperations() []Operation {
 		{Name: "CancelRun", Response: "CancelRunResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: cancelRun,
 			Route: &Route{Method: "POST", Path: "/runs/{runId}/cancel", Summary: "Cancel a run and what it started",
 				Request: wire.RunRequest{}, Reply: wire.CancelRunResponse{}}},
+		{Name: "SignalRun", Response: "SignalRunResponse", Access: Write, Effect: Mutation, Since: "0.2", handle: signalRun,
+			Route: &Route{Method: "POST", Path: "/runs/{runId}/signal", Summary: "Give a run a signal that it waits for",
+				Note:    "The first wait that takes the signal is settled. Approvals and budgets are not settled by signals.",
+				Request: wire.SignalRunRequest{}, Reply: wire.SignalRunResponse{}}},
 		{Name: "GetRunJournal", Response: "GetRunJournalResponse", Access: Read, Effect: Query, Since: "0.2", handle: getRunJournal,
 			Route: &Route{Method: "GET", Path: "/runs/{runId}/journal", Summary: "Read the journal of a run",
 				Note:    "Turns keep none: what they do stands in the log of their session.",
@@ -139,14 +144,55 @@ func getRunJournal(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if _, err := AfterSeq(req.AfterSeq); err != nil {
+	after, err := AfterSeq(req.AfterSeq)
+	if err != nil {
 		return Result{}, err
 	}
+	out := wire.RunJournalResponse{RunID: runID}
 	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		_, _, err := c.onRun(tx, runID)
+		if _, _, err := c.onRun(tx, runID); err != nil {
+			return err
+		}
+		out.Entries, err = journal(tx, runID, after, maxJournal)
 		return err
 	})
-	return Result{Value: wire.RunJournalResponse{RunID: runID, Entries: []wire.RunJournalEntry{}}}, err
+	return Result{Value: out}, err
+}
+
+// maxJournal is more than a journal may hold.
+const maxJournal = 10_000
+
+func journal(tx store.Tx, runID string, after, limit int64) ([]wire.RunJournalEntry, error) {
+	entries, err := runs.Journal(tx, runID, after, limit)
+	out := make([]wire.RunJournalEntry, len(entries))
+	for i, e := range entries {
+		out[i] = wire.RunJournalEntry{RunID: runID, Seq: e.Seq, Entry: wire.Payload(e.Entry), CreatedAt: e.CreatedAt}
+	}
+	return out, err
+}
+
+func signalRun(ctx context.Context, c *Call) (Result, error) {
+	var req wire.SignalRunRequest
+	if err := c.bind(&req); err != nil {
+		return Result{}, err
+	}
+	runID, err := bounded.Name(req.RunID, "Run ID")
+	if err != nil {
+		return Result{}, err
+	}
+	var payload json.RawMessage
+	if req.Payload != nil {
+		if payload, err = json.Marshal(req.Payload); err != nil {
+			return Result{}, fault.Wrap(err, fault.ValidationFailed, "payload cannot be written as JSON")
+		}
+	}
+	return c.commit(ctx, once{}, func(tx store.Tx) (any, error) {
+		if _, _, err := c.onRun(tx, runID); err != nil {
+			return nil, err
+		}
+		delivered, err := c.opts.Runs.Signal(tx, runID, req.Signal, payload)
+		return wire.SignalRunResponse{RunID: runID, Delivered: delivered}, err
+	})
 }
 
 func cancelRun(ctx context.Context, c *Call) (Result, error) {

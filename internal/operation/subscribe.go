@@ -154,3 +154,21 @@ func (s *Service) EventsAfter(ctx context.Context, sessionID string, after, limi
 	})
 	return events, err
 }
+
+// Journals are the runs of a tree that Admit has admitted which have a journal, and the seqs of their last entries.
+func (s *Service) Journals(ctx context.Context, root string) (last map[string]int64, err error) {
+	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
+		last, err = runs.Journals(tx, root, maxTree)
+		return err
+	})
+	return last, err
+}
+
+// EntriesAfter is a page of a run's journal, of a tree that Admit has admitted.
+func (s *Service) EntriesAfter(ctx context.Context, runID string, after, limit int64) (entries []wire.RunJournalEntry, err error) {
+	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
+		entries, err = journal(tx, runID, after, limit)
+		return err
+	})
+	return entries, err
+}

@@ -17,7 +17,9 @@ type JournalEntry struct {
 // AppendJournal appends entries to a run's journal, in order, and returns how many it has now. Whoever writes for a run checks
 // its lease; the end of a child and a signal are appended by others.
 func (q *Queue) AppendJournal(tx store.Tx, runID string, entries ...json.RawMessage) (total int64, err error) {
-	if err := tx.QueryRow(`UPDATE runs SET journal_seq = journal_seq + ? WHERE id = ? RETURNING journal_seq`, len(entries), runID).Scan(&total); err != nil {
+	var root string
+	err = tx.QueryRow(`UPDATE runs SET journal_seq = journal_seq + ? WHERE id = ? RETURNING journal_seq, root_run_id`, len(entries), runID).Scan(&total, &root)
+	if err != nil {
 		return 0, fmt.Errorf("append to journal: %w", err)
 	}
 	seq := total - int64(len(entries))
@@ -31,9 +33,7 @@ func (q *Queue) AppendJournal(tx store.Tx, runID string, entries ...json.RawMess
 		appended[i] = JournalEntry{Seq: seq, Entry: e, CreatedAt: now}
 	}
 	if q.opts.Hooks.Journaled != nil && len(appended) > 0 {
-		if err := q.opts.Hooks.Journaled(tx, runID, appended); err != nil {
-			return 0, err
-		}
+		q.opts.Hooks.Journaled(tx, root, runID, appended)
 	}
 	return total, nil
 }
@@ -54,6 +54,25 @@ func Journal(tx store.Tx, runID string, after, limit int64) ([]JournalEntry, err
 		}
 		e.Entry = json.RawMessage(text)
 		out = append(out, e)
+	}
+	return out, rows.Err()
+}
+
+// Journals are the runs of a tree that have a journal, at most limit, and the seqs of their last entries.
+func Journals(tx store.Tx, root string, limit int64) (map[string]int64, error) {
+	rows, err := tx.Query(`SELECT id, journal_seq FROM runs WHERE root_run_id = ? AND journal_seq > 0 ORDER BY created_at, id LIMIT ?`, root, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list journals: %w", err)
+	}
+	defer rows.Close()
+	out := map[string]int64{}
+	for rows.Next() {
+		var id string
+		var last int64
+		if err := rows.Scan(&id, &last); err != nil {
+			return nil, fmt.Errorf("list journals: %w", err)
+		}
+		out[id] = last
 	}
 	return out, rows.Err()
 }

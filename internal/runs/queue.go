@@ -34,8 +34,8 @@ type Hooks struct {
 	// Delivered is called when the end of a child settles a wait of its parent, which is about to go on: it writes the child's
 	// result where the parent looks for it.
 	Delivered func(tx store.Tx, child *Run, w *Wait) error
-	// Journaled is called with what was appended to a run's journal.
-	Journaled func(tx store.Tx, runID string, entries []JournalEntry) error
+	// Journaled is called with what was appended to a run's journal, and with the root of its tree.
+	Journaled func(tx store.Tx, root, runID string, entries []JournalEntry)
 }
 
 // Causes with which the context of an execution ends.

@@ -201,7 +201,7 @@ func (s *Server) assemble() error {
 	s.queue = runs.New(runs.Options{
 		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers,
 		Owner: fmt.Sprintf("%d.%s", s.store.Epoch(), cfg.IDs()), Gone: s.ownerGone,
-		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged},
+		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged, Journaled: s.notify.Journaled},
 		Executors: map[string]runs.Executor{runs.KindAgent: turns},
 	})
 	s.door(turns, point)

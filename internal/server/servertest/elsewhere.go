@@ -2,11 +2,13 @@ package servertest
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"testing"
 
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/store/postgres"
@@ -18,6 +20,7 @@ type Elsewhere struct {
 	t     testing.TB
 	store store.Store
 	log   *sessionlog.Log
+	queue *runs.Queue
 }
 
 // NewElsewhere connects to the database of a server that a test has started.
@@ -35,7 +38,7 @@ func NewElsewhere(t testing.TB, databaseURL string) *Elsewhere {
 	log := sessionlog.New(sessionlog.Options{
 		Clock: clock.System{}, IDs: id.NewSource(clock.System{}, rand.Reader), Bus: bus.NewLocal(), Changed: func(sessionlog.Change) {},
 	})
-	return &Elsewhere{t: t, store: s, log: log}
+	return &Elsewhere{t: t, store: s, log: log, queue: runs.New(runs.Options{Store: s, Clock: clock.System{}})}
 }
 
 // Say appends a person's message to a session and gives the session a title.
@@ -49,6 +52,19 @@ func (e *Elsewhere) Say(session, text, title string) {
 		}
 		_, err := e.log.SetTitle(tx, session, title, sessionlog.TitleUser)
 		return err
+	})
+}
+
+// Note appends to the journal of a run.
+func (e *Elsewhere) Note(run string, entries ...string) {
+	e.t.Helper()
+	e.write(func(tx store.Tx) error {
+		for _, text := range entries {
+			if _, err := e.queue.AppendJournal(tx, run, json.RawMessage(text)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

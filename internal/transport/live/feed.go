@@ -36,6 +36,8 @@ type Feed struct {
 	sink Sink
 	// sent is the last seq of each session topic that was sent.
 	sent map[string]int64
+	// written is the last seq of each journal that was sent, by the topic of its tree and the id of its run.
+	written map[string]map[string]int64
 	// left are topics that were left: what of them still waits is not sent.
 	left map[string]bool
 	// guarded are the subscriptions, by key, whose access somebody may take away.
@@ -44,7 +46,7 @@ type Feed struct {
 
 // NewFeed returns a feed without topics. The caller closes it.
 func NewFeed(ops *operation.Service, b bus.Bus, sink Sink) *Feed {
-	return &Feed{ops: ops, sub: b.Subscribe(), sink: sink, sent: map[string]int64{}, left: map[string]bool{}, guarded: map[string]guarded{}}
+	return &Feed{ops: ops, sub: b.Subscribe(), sink: sink, sent: map[string]int64{}, written: map[string]map[string]int64{}, left: map[string]bool{}, guarded: map[string]guarded{}}
 }
 
 // Close leaves every topic.
@@ -84,14 +86,19 @@ func (f *Feed) Leave(topic string) {
 	f.sub.Leave(topic)
 	f.left[topic] = true
 	delete(f.sent, topic)
+	delete(f.written, topic)
 }
 
 // ErrRevoked says that the credential which opened a stream was revoked.
 var ErrRevoked = errors.New("credential was revoked")
 
-// Replay sends the events of a session after a seq; a key of another kind has none. Events that Replay sent are not sent again.
-func (f *Feed) Replay(ctx context.Context, key string, after int64) error {
-	session, ok := strings.CutPrefix(key, wire.KeySession)
+// Replay sends what a subscription that has joined does not have after a seq: the events of a session, or the entries of the
+// journals of a tree of runs, where the seq counts in each of them. Other keys have none. What Replay sent is not sent again.
+func (f *Feed) Replay(ctx context.Context, s operation.Subscription, after int64) error {
+	if root, ok := strings.CutPrefix(s.Topic, wire.KeyRun); ok {
+		return f.journals(ctx, root, after)
+	}
+	session, ok := strings.CutPrefix(s.Key, wire.KeySession)
 	if !ok {
 		return nil
 	}
@@ -124,6 +131,8 @@ func (f *Feed) Flush(ctx context.Context) error {
 		case f.left[m.Topic]:
 		case m.Gone:
 			err = f.gone(ctx, m.Topic)
+		case m.Frame.Entry != nil:
+			err = f.entry(ctx, m)
 		case ev == nil:
 			if m.Partial() && f.overtaken(m.Topic, batch[i+1:]) {
 				continue
@@ -146,11 +155,14 @@ func (f *Feed) Flush(ctx context.Context) error {
 // CompareEvery is how often a stream calls Compare.
 const CompareEvery = 4 * time.Second
 
-// Compare asks the database how far the sessions have come that are followed, and sends what is missing with the state that
+// Compare asks the database how far the sessions and journals have come that are followed, and sends what is missing with the state that
 // belongs to it: the announcement of a last event may be lost between servers, and no later one would show the gap (design §7).
 // Sessions that were deleted are Gone. A database that cannot be asked now is asked again the next time.
 func (f *Feed) Compare(ctx context.Context) error {
 	if err := f.recheck(ctx, ""); err != nil {
+		return err
+	}
+	if err := f.compareJournals(ctx); err != nil {
 		return err
 	}
 	var sessions []string

@@ -67,6 +67,12 @@ type streamFields struct {
 	AfterSeq  *int64 `json:"afterSeq,omitempty"`
 }
 
+// runStreamFields are those of a stream of a tree of runs.
+type runStreamFields struct {
+	RunID    string `json:"runId"`
+	AfterSeq *int64 `json:"afterSeq,omitempty"`
+}
+
 func (s *Server) streamEndpoints() []endpoint {
 	common := []event{{"caught_up", "the past was sent", CaughtUp{}}, {"end", "the server closes the stream", End{}}}
 	stream := func(id, path, summary string, request any, key func(r *http.Request, who caller) string, events ...event) endpoint {
@@ -85,9 +91,10 @@ func (s *Server) streamEndpoints() []endpoint {
 			event{"partial", "a piece of an answer in progress", wire.Frame{}},
 			event{"session", "the session, at first and when it changed", wire.SessionInfo{}},
 			event{"done", "the session has nothing to do any more", Done{}}),
-		stream("StreamRun", "/runs/{runId}/stream", "Follow the tree of a run", wire.RunRequest{},
+		stream("StreamRun", "/runs/{runId}/stream", "Follow the tree of a run", runStreamFields{},
 			func(r *http.Request, _ caller) string { return wire.KeyRun + r.PathValue("runId") },
-			event{"run", "a run of the tree, at first and when it changed", wire.RunInfo{}}),
+			event{"run", "a run of the tree, at first and when it changed", wire.RunInfo{}},
+			event{"journal", "an entry of a run's journal; afterSeq counts in each journal", wire.RunJournalEntry{}}),
 		stream("StreamAccount", "/stream", "Follow what changes in the account", nil,
 			func(_ *http.Request, who caller) string { return wire.KeyAccount + who.Account },
 			event{"hint", "something changed", wire.AccountHint{}}, event{"run", "a run changed", wire.RunInfo{}}),
@@ -109,7 +116,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, who caller, key 
 		return err
 	}
 	defer give()
-	f := &follower{server: s, conn: http.NewResponseController(w), w: w, key: key, stop: make(chan struct{})}
+	f := &follower{server: s, conn: http.NewResponseController(w), w: w, on: admitted, stop: make(chan struct{})}
 	f.feed = live.NewFeed(s.opts.Operations, s.opts.Bus, f)
 	defer f.feed.Close()
 	leave, ok := s.streams.Add(func() { f.end(endShutdown) })
@@ -163,7 +170,7 @@ type follower struct {
 	conn   *http.ResponseController
 	w      http.ResponseWriter
 	feed   *live.Feed
-	key    string
+	on     operation.Subscription
 
 	stop    chan struct{}
 	closing sync.Once
@@ -226,12 +233,12 @@ func (f *follower) begin(ctx context.Context, snapshot []wire.Frame, after int64
 		}
 	}
 	working := f.active
-	if err := f.feed.Replay(ctx, f.key, after); err != nil {
+	if err := f.feed.Replay(ctx, f.on, after); err != nil {
 		return err
 	}
 	// What was replayed is the past: only a turn that goes on will be done.
 	f.active = working
-	return f.send("caught_up", "", CaughtUp{LastSeq: f.feed.Sent(f.key)})
+	return f.send("caught_up", "", CaughtUp{LastSeq: f.feed.Sent(f.on.Key)})
 }
 
 // Message implements live.Sink.
@@ -248,6 +255,10 @@ func (f *follower) Frame(_ context.Context, frame *wire.Frame) error {
 	if frame.Event != nil {
 		f.active = true
 		return f.send("event", strconv.FormatInt(frame.Event.Seq, 10), frame.Event)
+	}
+	if frame.Entry != nil {
+		// It has no id: the seqs of the runs of a tree are not those of one stream.
+		return f.send("journal", "", wire.RunJournalEntry{RunID: frame.RunID, Seq: frame.Seq, Entry: frame.Entry, CreatedAt: frame.CreatedAt})
 	}
 	switch value := frame.Value.(type) {
 	case wire.SessionInfo:
@@ -282,7 +293,7 @@ func (f *follower) session(info *wire.SessionInfo) error {
 		return nil
 	}
 	f.active = false
-	return f.send("done", "", Done{Status: info.Status, LastSeq: f.feed.Sent(f.key)})
+	return f.send("done", "", Done{Status: info.Status, LastSeq: f.feed.Sent(f.on.Key)})
 }
 
 // send writes an event with a value as its data, and hands it to the client.

@@ -2,6 +2,7 @@ package signed_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -187,6 +188,39 @@ func TestASocketFindsWhatAnotherServerAnnouncedToNobodyHere(t *testing.T) {
 	fake.Advance(live.CompareEvery)
 	if f := s.next(); f["_"] != "unsubscribed" || f["key"] != "sessions/"+quiet {
 		t.Errorf("a deleted session brings %v", f)
+	}
+}
+
+func TestTheJournalsOfATreeAreReplayedAndFollowed(t *testing.T) {
+	t.Parallel()
+	fake := clock.NewFake(time.Now())
+	cfg := server.Config{Clock: fake, DatabaseURL: storetest.PostgresURL(t)}
+	h := servertest.Start(t, cfg)
+	session := h.Session(h.Agent(servertest.Scripted(t, scripted.Say("Yes."))))
+	if _, err := h.Send(session, "go"); err != nil {
+		t.Fatal(err)
+	}
+	run := servertest.Call[wire.ListRunsResponse](h, "ListRuns", map[string]any{"sessionId": session}).Runs[0].ID
+	other := servertest.NewElsewhere(t, cfg.DatabaseURL)
+	other.Note(run, `{"kind":"log","message":"one"}`, `{"kind":"log","message":"two"}`)
+	s := dial(t, h, wire.StreamJSON)
+	entry := func(f map[string]any) string {
+		text, _ := f["entry"].(map[string]any)["message"].(string)
+		return fmt.Sprintf("%v %v %v %v %v %v", f["_"], f["key"] == "runs/"+run, f["runId"] == run, f["seq"], text, f["createdAt"] != nil)
+	}
+	s.subscribe(h.Key, "runs/"+run, 1)
+	frames := s.until(func(f map[string]any) bool { return f["_"] == "caught_up" })
+	if len(frames) != 3 || frames[0]["_"] != "change" || entry(frames[1]) != "append true true 2 two true" {
+		t.Fatalf("the replay is %v", frames)
+	}
+	other.Note(run, `{"kind":"log","message":"three"}`)
+	fake.Advance(live.CompareEvery)
+	if f := s.next(); entry(f) != "append true true 3 three true" {
+		t.Errorf("then %v", f)
+	}
+	journal := servertest.Call[wire.RunJournalResponse](h, "GetRunJournal", map[string]any{"runId": run, "afterSeq": 2})
+	if len(journal.Entries) != 1 || journal.Entries[0].Seq != 3 || journal.Entries[0].RunID != run {
+		t.Errorf("the journal is %+v", journal)
 	}
 }
 

@@ -125,7 +125,7 @@ func (c *socket) begin(ctx context.Context, account string, s operation.Subscrip
 			return err
 		}
 	}
-	if err := c.feed.Replay(ctx, s.Key, after); err != nil || !c.second {
+	if err := c.feed.Replay(ctx, s, after); err != nil || !c.second {
 		return err
 	}
 	return c.Frame(ctx, &wire.Frame{Kind: wire.FrameCaughtUp, Key: s.Key, Seq: c.feed.Sent(s.Topic)})
