@@ -524,6 +524,7 @@ export interface RunInfo {
   account: string;
   agentId?: string;
   childRunCount?: number;
+  continuedFromRunId?: string;
   createdAt: number;
   depth: number;
   error?: RunError;
@@ -533,6 +534,7 @@ export interface RunInfo {
   model?: string;
   origin: string;
   parentRunId?: string;
+  parentToolCallId?: string;
   plan?: RunPlan;
   provider?: string;
   rootRunId: string;
@@ -543,6 +545,7 @@ export interface RunInfo {
   unmetObligations?: UnmetObligation[];
   updatedAt: number;
   usage?: RunUsage;
+  wait?: RunWait;
 }
 
 export interface RunJournalEntry {
@@ -575,6 +578,17 @@ export interface RunUsage {
   input: number;
   output: number;
   total: number;
+}
+
+export interface RunWait {
+  answerWith?: string;
+  label?: string;
+  note?: string;
+  reason: string;
+  timeoutAt?: number;
+  toolCallIds?: string[];
+  waitId?: string;
+  wakeAt?: number;
 }
 
 export interface SaveAgentToolResponse {
@@ -663,6 +677,11 @@ export interface SignInInfo {
 
 export interface SignInRequest {
   signInId: string;
+}
+
+export interface SignalRunResponse {
+  delivered: boolean;
+  runId: string;
 }
 
 export interface SignerInfo {
