@@ -92,6 +92,12 @@ func routes() map[string]route {
 		"ListProviderModels":  {method: get, path: "/providers/{provider}/models"},
 		"ListProviderTypes":   {method: get, path: "/provider-types"},
 
+		"ListMcpServers":   {method: get, path: "/mcp-servers"},
+		"SetMcpServer":     {method: put, path: "/mcp-servers/{name}"},
+		"RefreshMcpServer": {method: post, path: "/mcp-servers/{name}/refresh"},
+		"StartMcpLogin":    {method: post, path: "/mcp-servers/{name}/login"},
+		"DeleteMcpServer":  {method: del, path: "/mcp-servers/{name}"},
+
 		"ListSecrets":  {method: get, path: "/secrets"},
 		"SetSecret":    {method: put, path: "/secrets/{name}", shape: valueAsText},
 		"DeleteSecret": {method: del, path: "/secrets/{name}"},

@@ -371,3 +371,25 @@ type SubscribeRequest struct {
 	Key      string `json:"key"`
 	AfterSeq *int64 `json:"afterSeq,omitempty"`
 }
+
+// SetMcpServerRequest creates or replaces the MCP server of that name.
+type SetMcpServerRequest struct {
+	Name   string         `json:"name"`
+	Config map[string]any `json:"config"`
+}
+
+// McpServerResponse is one MCP server.
+type McpServerResponse struct {
+	Server McpServer `json:"server"`
+}
+
+// ListMcpServersResponse lists the caller's MCP servers by name.
+type ListMcpServersResponse struct {
+	Servers []McpServer `json:"servers"`
+}
+
+// McpLoginResponse is where a person signs in to an MCP server.
+type McpLoginResponse struct {
+	AuthURL   string `json:"authUrl"`
+	ExpiresAt int64  `json:"expiresAt"`
+}

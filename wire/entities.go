@@ -395,3 +395,54 @@ type ModelRef struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
+
+// McpServerConfig says how an MCP server is reached. Exactly one of URL and Command is set.
+type McpServerConfig struct {
+	// URL is the endpoint, http or https.
+	URL string `json:"url,omitempty"`
+	// Transport is "http" (streamable HTTP) or "sse"; empty tries one after the other.
+	Transport string `json:"transport,omitempty"`
+	// Headers are sent with every request; SecretRefs names, per header, the secret that holds its value. Of a command they are
+	// variables of its environment.
+	Headers    map[string]string `json:"headers,omitempty"`
+	SecretRefs map[string]string `json:"secretRefs,omitempty"`
+	// Auth is "oauth" when the server wants a person to sign in (Loam).
+	Auth string `json:"auth,omitempty"`
+	// Command is a program with its arguments that speaks MCP over its standard streams (Loam).
+	Command []string `json:"command,omitempty"`
+}
+
+// McpServer is a configured MCP server without its secrets (spec: RedactedMcpServer).
+type McpServer struct {
+	ID                string    `json:"id"`
+	Name              string    `json:"name"`
+	URL               string    `json:"url"`
+	Transport         string    `json:"transport"`
+	HasSecrets        bool      `json:"hasSecrets"`
+	HeaderNames       []string  `json:"headerNames"`
+	SecretHeaderNames []string  `json:"secretHeaderNames"`
+	Status            McpStatus `json:"status"`
+	Tools             []McpTool `json:"tools"`
+	// Auth and SignedIn are about servers that want a person to sign in (Loam); Command is the program (Loam).
+	Auth      string   `json:"auth,omitempty"`
+	SignedIn  bool     `json:"signedIn,omitempty"`
+	Command   []string `json:"command,omitempty"`
+	CreatedAt int64    `json:"createdAt"`
+	UpdatedAt int64    `json:"updatedAt"`
+}
+
+// McpStatus is how the last discovery went.
+type McpStatus struct {
+	// State is "ok", "error" or "unknown".
+	State     string `json:"state"`
+	Error     string `json:"error,omitempty"`
+	CheckedAt int64  `json:"checkedAt,omitempty"`
+}
+
+// McpTool is a tool of an MCP server. Name is the server's own, ToolName the one that agents call.
+type McpTool struct {
+	Name        string          `json:"name"`
+	ToolName    string          `json:"toolName"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+}

@@ -84,6 +84,7 @@ type serveCommand struct {
 	SearchURL        map[string]string `help:"Another address of a search engine, such as a gateway." placeholder:"NAME=URL" env:"LOAM_SEARCH_URL"`
 	CrawlerURL       string            `help:"Crawl4AI service for web pages that need a browser. It must not reach private networks." placeholder:"URL" env:"LOAM_CRAWLER_URL"`
 	CrawlerToken     string            `help:"Bearer token of the crawler service; better in the variable or the file than on the command line." placeholder:"TOKEN" env:"LOAM_CRAWLER_TOKEN"`
+	McpCommand       []string          `name:"mcp-command" help:"Programs that the server owner may run as MCP servers on this machine; each runs with the rights of the server." placeholder:"PROGRAM" env:"LOAM_MCP_COMMAND"`
 	LogLevel         string            `help:"Least level that is logged: debug, info, warn or error." enum:"debug,info,warn,error" placeholder:"LEVEL" env:"LOAM_LOG_LEVEL" default:"info"`
 	LogFormat        string            `help:"Form of log lines: text or json." enum:"text,json" placeholder:"text|json" env:"LOAM_LOG_FORMAT" default:"text"`
 
@@ -139,6 +140,7 @@ func (c *serveCommand) applyWeb(cfg *server.Config) (err error) {
 	if cfg.Executable, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
+	cfg.McpCommands = c.McpCommand
 	cfg.CrawlerToken, cfg.SearchEngines, cfg.SearchKeys, cfg.SearchURLs = c.CrawlerToken, c.SearchEngines, c.SearchKey, c.SearchURL
 	return nil
 }

@@ -41,6 +41,7 @@ func build(t *testing.T, cfg server.Config) world {
 	w.signer = newKey(t, 30).ID().String()
 	w.capability = h.Delegate(newKey(t, 30))
 	w.signIn = signIn(t, h)
+	must(t, h.Client, "SetMcpServer", object{"name": "box", "config": object{"url": "http://127.0.0.1:9/mcp"}})
 	w.upload, w.abandoned = w.beginUpload("up.txt", 1), w.beginUpload("never.txt", 1)
 	return w
 }
@@ -100,6 +101,11 @@ func rows(w world) map[string]struct {
 		"ListModelProviders":      {agent, noAgent},
 		"ListProviderModels":      {with(agent, object{"provider": "scripted"}), noAgent},
 		"DeleteModelProvider":     {object{"name": "scripted"}, "Model provider not found"},
+		"ListMcpServers":          {nil, ""},
+		"SetMcpServer":            {object{"name": "mine", "config": object{"url": "http://127.0.0.1:9/mcp"}}, ""},
+		"RefreshMcpServer":        {object{"name": "box"}, "MCP server not found"},
+		"StartMcpLogin":           {object{"name": "box"}, "MCP server not found"},
+		"DeleteMcpServer":         {object{"name": "box"}, "MCP server not found"},
 		"SetSecret":               {object{"name": "key", "value": []byte("v")}, ""},
 		"ListSecrets":             {nil, ""},
 		"DeleteSecret":            {object{"name": "kept"}, "Secret not found"},
@@ -200,11 +206,11 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 				continue
 			}
 			_, status, message := act(t, w.h.Client, op.Name, table[op.Name].request)
-			if status != 200 && (op.Name != "RetrySession" || message != "Nothing to retry: the latest run did not fail") && message != wire.MsgInviteNotFound && op.Name != "FinishPasskey" && op.Name != "RegisterSigner" {
+			if status != 200 && (op.Name != "RetrySession" || message != "Nothing to retry: the latest run did not fail") && message != wire.MsgInviteNotFound && op.Name != "FinishPasskey" && op.Name != "StartMcpLogin" && op.Name != "RegisterSigner" {
 				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
 			}
 		}
-		for _, name := range []string{"DeleteAgentTool", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "DeleteSigningIdentity", "UnlinkKey", "RevokeSigner"} {
+		for _, name := range []string{"DeleteAgentTool", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "DeleteSigningIdentity", "DeleteMcpServer", "UnlinkKey", "RevokeSigner"} {
 			must(t, w.h.Client, name, table[name].request)
 		}
 	})

@@ -30,6 +30,7 @@ import (
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/hypermedia"
 	"github.com/loam-agents/loam/internal/id"
+	"github.com/loam-agents/loam/internal/mcp"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/model/catalogue"
@@ -171,6 +172,7 @@ type Options struct {
 	Engine   *engine.Engine
 	Models   Models
 	Tools    *callable.Registry
+	Mcp      *mcp.Manager
 	Notify   *notify.Notifier
 	Policy   account.Policy
 	Quota    *quota.Quota
@@ -235,7 +237,7 @@ func New(opts Options) *Service {
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), toolOperations(), providerOperations(), sessionOperations(), messageOperations(),
 		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
-		sharingOperations(), identityOperations()} {
+		sharingOperations(), identityOperations(), mcpOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}

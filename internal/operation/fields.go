@@ -53,6 +53,12 @@ type ProviderFields struct {
 	Provider wire.ProviderConfig `json:"provider"`
 }
 
+// McpServerFields connects an MCP server.
+type McpServerFields struct {
+	Name   string               `json:"name"`
+	Config wire.McpServerConfig `json:"config"`
+}
+
 // SecretFields stores a secret; its value is text.
 type SecretFields struct {
 	Name     string         `json:"name"`

@@ -76,6 +76,8 @@ type Config struct {
 	SearchKeys, SearchURLs map[string]string
 	// CrawlerURL is a Crawl4AI service for pages that need a browser, and CrawlerToken its bearer token.
 	CrawlerURL, CrawlerToken string
+	// McpCommands are the programs that the server owner may run as MCP servers; none when empty.
+	McpCommands []string
 	// Executable is the path of a program that reads PDF files when it is started as pdftext.Argument says: this one. No PDF is read
 	// when it is empty.
 	Executable string

@@ -31,6 +31,8 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
+		case path == mcpCallback:
+			s.mcpReturn(w, r)
 		case rest.Serves(path):
 			s.rest.ServeHTTP(w, r)
 		case signed.Serves(path) || s.cfg.Page == nil:

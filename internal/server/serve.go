@@ -147,6 +147,9 @@ func (s *Server) Close() error {
 				errs = append(errs, err)
 			}
 		}
+		if s.mcp != nil {
+			s.mcp.Close()
+		}
 		if s.egress != nil {
 			s.egress.Close()
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/loam-agents/loam/internal/egress"
 	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/hypermedia"
+	"github.com/loam-agents/loam/internal/mcp"
 	"github.com/loam-agents/loam/internal/model/catalogue"
 	"github.com/loam-agents/loam/internal/model/connect"
 	"github.com/loam-agents/loam/internal/model/limit"
@@ -66,6 +67,7 @@ type Server struct {
 	capabilities func(ctx context.Context, cid string) ([]byte, error)
 	catalogue    *catalogue.Catalogue
 	outside      outside
+	mcp          *mcp.Manager
 	bus          *bus.Local
 	log          *sessionlog.Log
 	notify       *notify.Notifier
@@ -142,6 +144,7 @@ func (s *Server) build(ctx context.Context) (err error) {
 	if err := s.openOutside(); err != nil {
 		return err
 	}
+	s.openMcp()
 	if s.catalogue, err = catalogue.New(s.cfg.ModelsFile); err != nil {
 		return fmt.Errorf("read the model catalogue: %w", err)
 	}
@@ -218,7 +221,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
 		FetchCapability: s.capabilities, Hypermedia: s.hypermedia,
-		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Notify: s.notify,
+		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Mcp: s.mcp, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,

@@ -322,6 +322,10 @@ export interface ListKeysResponse {
   nextCursor?: string;
 }
 
+export interface ListMcpServersResponse {
+  servers: McpServer[];
+}
+
 export interface ListModelProvidersResponse {
   providers: ProviderInfo[];
 }
@@ -352,6 +356,54 @@ export interface ListSigningIdentitiesResponse {
 export interface ListTokensResponse {
   nextCursor?: string;
   tokens: TokenInfo[];
+}
+
+export interface McpLoginResponse {
+  authUrl: string;
+  expiresAt: number;
+}
+
+export interface McpServer {
+  auth?: string;
+  command?: string[];
+  createdAt: number;
+  hasSecrets: boolean;
+  headerNames: string[];
+  id: string;
+  name: string;
+  secretHeaderNames: string[];
+  signedIn?: boolean;
+  status: McpStatus;
+  tools: McpTool[];
+  transport: string;
+  updatedAt: number;
+  url: string;
+}
+
+export interface McpServerConfig {
+  auth?: string;
+  command?: string[];
+  headers?: Record<string, string>;
+  secretRefs?: Record<string, string>;
+  transport?: string;
+  url?: string;
+}
+
+export interface McpServerResponse {
+  server: McpServer;
+}
+
+export interface McpStatus {
+  checkedAt?: number;
+  error?: string;
+  state: string;
+}
+
+export interface McpTool {
+  description?: string;
+  inputSchema?: unknown;
+  name: string;
+  toolName: string;
 }
 
 export interface MemoryEntry {

@@ -85,6 +85,11 @@ func walk() []call {
 		{"UpdateSigningIdentity", "PATCH", "/identities/{identity}", object{"label": "Notary", "icon": object{"data": []byte("<svg/>"), "mimeType": "image/svg+xml"}}, "", ""},
 		{"DeleteSigningIdentity", "DELETE", "/identities/{identity}", nil, "", ""},
 		{"ImportSigningIdentity", "POST", "/identities/import", object{"seed": bytes.Repeat([]byte{7}, 32)}, "", ""},
+		{"SetMcpServer", "PUT", "/mcp-servers/box", object{"config": object{"url": "{remote}"}}, "", ""},
+		{"ListMcpServers", "GET", "/mcp-servers", nil, "", ""},
+		{"RefreshMcpServer", "POST", "/mcp-servers/box/refresh", nil, "", ""},
+		{"StartMcpLogin", "POST", "/mcp-servers/box/login", nil, "", ""},
+		{"DeleteMcpServer", "DELETE", "/mcp-servers/box", nil, "", ""},
 		{"SetSecret", "PUT", "/secrets/key", object{"value": "s3cret"}, "", ""},
 		{"ListSecrets", "GET", "/secrets", nil, "", ""},
 		{"DeleteSecret", "DELETE", "/secrets/key", nil, "", ""},
@@ -171,6 +176,9 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 				t.Errorf("%s: headers %v", step.op, a.Header)
 			}
 			switch {
+			case step.op == "StartMcpLogin":
+				refused(t, a, http.StatusPreconditionFailed, "precondition_failed")
+				continue
 			case step.op == "RetrySession":
 				refused(t, a, http.StatusBadRequest, "validation_failed")
 				continue
