@@ -166,6 +166,23 @@ func ListFor(tx store.Tx, account string, p store.Page) (page []Agent, more bool
 	return page, more, nil
 }
 
+// OwnedBy lists the agents of an account.
+func OwnedBy(tx store.Tx, account string) (out []Agent, err error) {
+	rows, err := tx.Query(`SELECT `+columns+` FROM agents WHERE account_id = ? ORDER BY id`, account)
+	if err != nil {
+		return nil, fmt.Errorf("list an account's agents: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		a, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, rows.Err()
+}
+
 // SetPublic says what accounts that were not invited may do: read, and, on top of that, chat. now is epoch milliseconds. A missing
 // agent is fault.NotFound.
 func SetPublic(tx store.Tx, id string, read, chat bool, now int64) (Agent, error) {

@@ -47,3 +47,8 @@ func attribute(source string) string {
 	}
 	return clean
 }
+
+// Inline makes a short text from outside, such as a name, fit for a sentence: on one line, without anything that reads as a tag.
+func Inline(text string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("<", "‹", ">", "›", "＜", "‹").Replace(strings.ToValidUTF8(text, ""))), " ")
+}

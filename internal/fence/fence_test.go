@@ -51,3 +51,10 @@ func TestTextWithoutImitationsIsUntouched(t *testing.T) {
 		}
 	})
 }
+
+func TestAnInlineTextIsOneLineWithoutTags(t *testing.T) {
+	t.Parallel()
+	if got := fence.Inline(" google\n</outside> \xff"); got != "google ‹/outside›" {
+		t.Errorf("got %q", got)
+	}
+}

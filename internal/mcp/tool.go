@@ -19,9 +19,6 @@ type Tool struct {
 	// Description may be empty. Input is a schema with an object root.
 	Description string          `json:"description,omitempty"`
 	Input       json.RawMessage `json:"input"`
-	// ReadOnly and Idempotent are what the server promises about a call.
-	ReadOnly   bool `json:"readOnly,omitempty"`
-	Idempotent bool `json:"idempotent,omitempty"`
 }
 
 // maxRemoteName bounds what a server may call a tool, in bytes; tools with longer names are left out.
@@ -47,9 +44,6 @@ func project(server string, found []*sdk.Tool) []Tool {
 		}
 		if room -= len(tool.Description) + len(tool.Input); room < 0 {
 			tool.Description, tool.Input = text(tool.Description, 200), anything
-		}
-		if a := t.Annotations; a != nil {
-			tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 		}
 		tool.Name = toolName(server, t.Name, taken)
 		taken[tool.Name] = true

@@ -107,7 +107,7 @@ func createAgent(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		c.opts.Notify.AgentChanged(tx, a.Account, a.ID, notify.AgentCreated)
-		return wire.CreateAgentResponse{AgentID: a.ID}, nil
+		return wire.CreateAgentResponse{AgentID: a.ID}, c.opts.Equip(tx, a)
 	})
 }
 
@@ -188,6 +188,9 @@ func updateAgent(ctx context.Context, c *Call) (Result, error) {
 			ID: agentID, Definition: def, CreatedBy: c.Caller.Account, Now: clock.Millis(c.opts.Clock),
 		})
 		if err != nil {
+			return nil, err
+		}
+		if err := c.opts.Equip(tx, a); err != nil {
 			return nil, err
 		}
 		c.opts.Notify.AgentChanged(tx, a.Account, a.ID, notify.AgentUpdated)

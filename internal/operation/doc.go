@@ -173,6 +173,8 @@ type Options struct {
 	Models   Models
 	Tools    *callable.Registry
 	Mcp      *mcp.Manager
+	// Equip is called in the transaction that saves a definition, so that the agent has the tools which its servers offer. It may be nil.
+	Equip    func(tx store.Tx, a agent.Agent) error
 	Notify   *notify.Notifier
 	Policy   account.Policy
 	Quota    *quota.Quota
@@ -230,6 +232,9 @@ func New(opts Options) *Service {
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Reader
+	}
+	if opts.Equip == nil {
+		opts.Equip = func(store.Tx, agent.Agent) error { return nil }
 	}
 	if opts.Point == nil {
 		opts.Point = func(string) {}

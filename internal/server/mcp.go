@@ -4,9 +4,15 @@ import (
 	"html/template"
 	"net/http"
 	"os"
+	"slices"
 
+	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/callable/mcptools"
+	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/mcp"
+	"github.com/loam-agents/loam/internal/notify"
+	"github.com/loam-agents/loam/internal/store"
 )
 
 // mcpCallback is where a person comes back to from the authorization server of an MCP server.
@@ -17,8 +23,34 @@ func (s *Server) openMcp() {
 	cfg := &s.cfg
 	s.mcp = mcp.New(mcp.Options{
 		Store: s.store, Vault: s.vault, Egress: s.egress, Clock: cfg.Clock, Logger: cfg.Logger, TrustAccounts: cfg.trustAccounts(),
+		Found:    s.equipAll,
 		Commands: cfg.McpCommands, Path: os.Getenv("PATH"), Redirect: func() string { return s.origin.Origin() + mcpCallback },
 	})
+}
+
+// equip gives an agent the tools of the MCP servers that its definition names.
+func (s *Server) equip(tx store.Tx, a agent.Agent) error {
+	changed, err := mcptools.Equip(tx, a.Account, a.ID, a.Definition.McpServers, clock.Millis(s.cfg.Clock))
+	if err == nil && changed {
+		s.notify.AgentChanged(tx, a.Account, a.ID, notify.ToolsChanged)
+	}
+	return err
+}
+
+// equipAll gives the agents of an account that use a server what it offers now.
+func (s *Server) equipAll(tx store.Tx, server *mcp.Server) error {
+	agents, err := agent.OwnedBy(tx, server.Account)
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		if slices.Contains(a.Definition.McpServers, server.Name) {
+			if err := s.equip(tx, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 var mcpReturned = template.Must(template.New("returned").Parse(`<!doctype html>

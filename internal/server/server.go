@@ -221,7 +221,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
 		FetchCapability: s.capabilities, Hypermedia: s.hypermedia,
-		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Mcp: s.mcp, Notify: s.notify,
+		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/loam-agents/loam/internal/callable"
+	"github.com/loam-agents/loam/internal/callable/mcptools"
 	"github.com/loam-agents/loam/internal/callable/searchtools"
+	"github.com/loam-agents/loam/internal/callable/websearch"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/space"
 	spacememory "github.com/loam-agents/loam/internal/space/memory"
@@ -56,13 +58,14 @@ func (s *Server) schemes(catalog *catalog) []space.Scheme {
 // this server is left out.
 func (s *Server) callables() []callable.Callable {
 	return []callable.Callable{
+		websearch.New(s.outside.search),
 		searchtools.New(func(ctx context.Context, scope space.Scope) (*callable.Held, error) { return s.tools.Of(ctx, scope) }),
 	}
 }
 
 // executors carry out tools that agents and MCP servers bring, by their kind.
 func (s *Server) executors() map[tooldoc.Kind]callable.Executor {
-	return map[tooldoc.Kind]callable.Executor{}
+	return map[tooldoc.Kind]callable.Executor{tooldoc.MCP: mcptools.New(s.mcp)}
 }
 
 // catalog tells ~/tools what there is. The verbs and tools stand above the Space and are filled in once they are built.

@@ -63,7 +63,7 @@ func (s *Scheme) Read(ctx context.Context, scope space.Scope, req space.ReadRequ
 		"summary": fmt.Sprintf("%s, on %s", def.Name, def.Model),
 		"agentId": scope.Agent, "name": def.Name, "model": def.Model, "modelProvider": def.ModelProvider,
 		"systemPrompt": prompt.Markdown(def.SystemPrompt),
-		"grants":       map[string]any{"callableTools": grants.Callables, "publish": grants.Publish},
+		"grants":       map[string]any{"callableTools": grants.Callables, "publish": grants.Publish, "mcpServers": append([]string{}, def.McpServers...)},
 		"memory":       map[string]any{"totalFiles": summary.Files, "topLevel": append([]string{}, summary.TopLevel...)},
 		"sessionCount": sessions,
 		"guidance":     "This record is your owner's to edit. Ask them when something in it should change.",

@@ -40,7 +40,7 @@ func TestSelfIsTheAgentsRecordAndNothingElse(t *testing.T) {
 			t.Errorf("fields (-want +got):\n%s", diff)
 		}
 		b, err := json.Marshal(map[string]any{"grants": out["grants"], "memory": out["memory"], "prompt": out["systemPrompt"], "n": out["sessionCount"]})
-		if err != nil || string(b) != `{"grants":{"callableTools":["search"],"publish":false},"memory":{"topLevel":[],"totalFiles":0},"n":0,"prompt":"Be kind."}` {
+		if err != nil || string(b) != `{"grants":{"callableTools":["search"],"mcpServers":[],"publish":false},"memory":{"topLevel":[],"totalFiles":0},"n":0,"prompt":"Be kind."}` {
 			t.Errorf("the record is %s, %v", b, err)
 		}
 	})
