@@ -123,6 +123,15 @@ export class Server {
     return out.trim();
   }
 
+  /** Says something in a terminal, with `loam chat`, which stays until the turn has ended. */
+  terminal(sessionId: string, text: string): { output: () => string; ended: Promise<number | null> } {
+    const child = spawn(loam, ["chat", "--session", sessionId, "--data", this.folder], { stdio: ["pipe", "pipe", "pipe"] });
+    let out = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (out += chunk.toString()));
+    child.stdin.end(`${text}\n`);
+    return { output: () => out, ended: new Promise((resolve) => child.once("close", resolve)) };
+  }
+
   /** A call of the REST API as the owner, to set a scene. */
   async api<T>(method: string, path: string, body?: unknown): Promise<T> {
     this.token ||= await this.command("tokens", "create", "tests", "--scopes", "read,write,admin");
