@@ -37,6 +37,35 @@ export async function fits(page: Page): Promise<void> {
   expect(wide, "width in px").toBeLessThanOrEqual(window);
 }
 
+/** Everything that can be used is reached with Tab, and shows that it has the focus. */
+export async function reachable(page: Page): Promise<void> {
+  const names = await page.evaluate(() => {
+    const usable = [...document.querySelectorAll<HTMLElement>("main :is(a[href], button, input, select, textarea, summary, [tabindex='0'])")].filter(
+      (element) => element.checkVisibility() && !(element as HTMLButtonElement).disabled,
+    );
+    const reached = new Map<Element, boolean>();
+    Object.assign(globalThis, { usable, reached });
+    document.addEventListener("focusin", ({ target }) => {
+      // Two fields show it by the border of their frame.
+      const framed = (target as Element).closest(".composer, .list-filter") !== null;
+      reached.set(target as Element, framed || getComputedStyle(target as Element).outlineStyle !== "none");
+    });
+    (document.activeElement as HTMLElement | null)?.blur();
+    return usable.map((element) => element.outerHTML.slice(0, 120));
+  });
+  const missing = (): Promise<number[]> =>
+    page.evaluate(() => {
+      const { usable, reached } = globalThis as unknown as { usable: HTMLElement[]; reached: Map<Element, boolean> };
+      return usable.flatMap((element, i) => (element.isConnected && reached.get(element) !== true ? [i] : []));
+    });
+  let left = await missing();
+  for (let presses = 0; left.length > 0 && presses < 200; presses += 10) {
+    for (let i = 0; i < 10; i++) await page.keyboard.press("Tab");
+    left = await missing();
+  }
+  expect(left.map((i) => names[i]), "what Tab does not reach, or shows no focus").toEqual([]);
+}
+
 export const shoot = (page: Page, name: string): Promise<Buffer> => page.screenshot({ path: join(shots, `${name}.png`) });
 
 export const looks = [
@@ -56,6 +85,7 @@ export async function inspect(rig: Rig, name: string, path: string, ready: (page
     await accessible(page);
     await fits(page);
     await shoot(page, `${name}-${look.name}`);
+    if (look.theme === "light") await reachable(page);
   }
 }
 

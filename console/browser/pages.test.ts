@@ -52,7 +52,8 @@ const places: readonly Place[] = [
   { name: "session", path: () => `/sessions/${ids.session}`, api: "**/api/v1/sessions/*?*", loading: "Loading the conversation", ready: text("Done, see") },
   { name: "agents", path: () => "/agents", api: "**/api/v1/agents?*", loading: "Loading the agents", ready: text("scripted/scripted-1") },
   { name: "new-agent", path: () => "/agents/new", api: "**/api/v1/agents?*", loading: "Loading the form", ready: (page) => page.getByLabel("Name") },
-  { name: "agent-tools", path: () => `/agents/${ids.agent}/tools`, api: "**/api/v1/agents/*/tools", loading: "Loading the tools", ready: text("No tools beyond the verbs") },
+  { name: "agent-build", path: () => `/agents/${ids.agent}`, api: "**/api/v1/agents/*", loading: "Loading the agent", ready: (page) => page.getByLabel("Instructions", { exact: true }) },
+  { name: "agent-tools", path: () => `/agents/${ids.agent}/tools`, api: "**/api/v1/agents/*/tools", loading: "Loading the tools", ready: text("search_tools") },
   { name: "agent-memory", path: () => `/agents/${ids.agent}/memory`, api: "**/api/v1/agents/*/memory", loading: "Loading the memory", ready: text("notes/tea.md") },
   { name: "memory-file", path: () => `/agents/${ids.agent}/memory?file=notes%2Ftea.md`, api: "**/memory/notes/tea.md", loading: "Loading the file", ready: text("Green, not black.") },
   { name: "agent-runs", path: () => `/agents/${ids.agent}/runs`, api: "**/api/v1/runs?*", loading: "Loading the runs", ready: text("please write the report") },
@@ -100,7 +101,6 @@ describe.each(places)("$name", ({ name, path, api, loading, ready }) => {
 });
 
 const more: readonly Omit<Place, "api" | "loading">[] = [
-  { name: "agent-build", path: () => `/agents/${ids.agent}`, ready: (page) => page.getByLabel("Instructions", { exact: true }) },
   { name: "appearance", path: () => "/settings/appearance", ready: text("How this page looks in this browser.") },
   { name: "nowhere", path: () => "/no/such/page", ready: (page) => page.getByText("There is nothing here") },
   { name: "no-session", path: () => "/sessions/01a22c2c-0000-7000-8000-000000000000", ready: text("There is no such conversation") },

@@ -222,4 +222,26 @@ describe("settings", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Unlink the key" }).click();
     await page.getByText("No linked keys").waitFor();
   });
+
+  it("show who acts by a capability, and revoke it", async () => {
+    // Only a client with a key of its own can register one (the signed protocol's tests do); the page is shown what they list.
+    const page = await rig.page("/settings/appearance");
+    const signer = { signerId: "z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK", role: "AGENT", label: "Desktop", capability: "bafy", createdAt: Date.now() };
+    let revokedAt = 0;
+    await page.route("**/api/v1/signers?*", (route) => route.fulfill({ json: { signers: [{ ...signer, ...(revokedAt ? { revokedAt } : {}) }] } }));
+    await page.route("**/api/v1/signers/*", (route) => {
+      expect(route.request().method()).toBe("DELETE");
+      revokedAt = Date.now();
+      return route.fulfill({ json: { signerId: signer.signerId } });
+    });
+    await page.goto("/settings/signers");
+    const row = page.getByRole("listitem").filter({ hasText: "Desktop" });
+    await row.getByRole("button", { name: "Revoke Desktop" }).click();
+    await accessible(page);
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke the signer" }).click();
+    await row.getByText("revoked").waitFor();
+    expect(await row.getByRole("button").count()).toBe(0);
+    await accessible(page);
+    await shoot(page, "signers");
+  });
 });
