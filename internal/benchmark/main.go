@@ -3,7 +3,7 @@
 //
 // The server runs in a process of its own, without cgo or race detector; this process plays the model, the clients, and the
 // probes that the numbers are compared with. Nothing is asserted: a missed goal is printed as missed. The program is for
-// developers and no part of the product; `make bench` runs it, in less than three minutes.
+// developers and no part of the product; `make bench` runs it, in about three minutes.
 package main
 
 import (
@@ -66,7 +66,7 @@ func measure(document, profile, only string) error {
 		run  func() error
 	}{
 		{"probes", b.probes}, {"start and memory", b.starts}, {"turns", b.turns}, {"turns with calls", b.calls},
-		{"replay", b.replays}, {"fan-out", b.fanOut}, {"growth", b.growth},
+		{"replay", b.replays}, {"fan-out", b.fanOut}, {"streams", b.streams}, {"envelopes", b.envelopes}, {"growth", b.growth},
 	} {
 		if only != "" && step.name != only && step.name != "probes" {
 			continue

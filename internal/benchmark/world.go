@@ -43,16 +43,19 @@ type world struct {
 }
 
 // open starts a server on a fresh folder.
-func (b *bench) open(turns ...scripted.Turn) (*world, error) {
+func (b *bench) open(turns ...scripted.Turn) (*world, error) { return b.openWith(0, turns...) }
+
+// openWith is open with another number of workers than the server's own.
+func (b *bench) openWith(workers int, turns ...scripted.Turn) (*world, error) {
 	data, err := os.MkdirTemp(b.dir, "data-")
 	if err != nil {
 		return nil, err
 	}
-	w := &world{ctx: b.ctx, http: &http.Transport{MaxIdleConnsPerHost: 128}}
+	w := &world{ctx: b.ctx, http: &http.Transport{MaxIdleConnsPerHost: max(128, workers)}}
 	if w.model, err = scripted.New(scripted.Options{Discard: true, Script: scripted.Script{Turns: turns}}); err != nil {
 		return nil, err
 	}
-	if w.process, err = b.program.Start(b.ctx, process.Options{DataDir: data, Log: os.Stderr}); err != nil {
+	if w.process, err = b.program.Start(b.ctx, process.Options{DataDir: data, Log: os.Stderr, Workers: workers}); err != nil {
 		return nil, errors.Join(err, w.model.Close())
 	}
 	if err := w.connect(data); err != nil {

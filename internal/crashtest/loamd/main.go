@@ -38,6 +38,7 @@ func run() error {
 	flag.StringVar(&cfg.DatabaseURL, "database", "", "PostgreSQL URL; SQLite when empty")
 	flag.StringVar(&cfg.CrashAt, "crash-at", "", "kill this process at a named point")
 	flag.DurationVar(&cfg.DrainTimeout, "drain", 0, "wait for turns in progress")
+	flag.IntVar(&cfg.Workers, "workers", 0, "runs that execute at once")
 	flag.Parse()
 	cfg.Listen = "127.0.0.1:0"
 	cfg.TutorPace = -1

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,6 +47,8 @@ type Options struct {
 	CrashAt string
 	// Drain bounds the wait for turns at a clean stop; the server's default when zero.
 	Drain time.Duration
+	// Workers is how many runs execute at once; the server's default when zero.
+	Workers int
 	// Log receives what the process writes to standard error; discarded when nil.
 	Log io.Writer
 }
@@ -65,7 +68,7 @@ type Process struct {
 
 // Launch starts a process and does not wait for it to serve.
 func (p Program) Launch(o Options) (*Process, error) {
-	args := []string{"-data", o.DataDir, "-database", o.DatabaseURL, "-crash-at", o.CrashAt, "-drain", o.Drain.String()}
+	args := []string{"-data", o.DataDir, "-database", o.DatabaseURL, "-crash-at", o.CrashAt, "-drain", o.Drain.String(), "-workers", strconv.Itoa(o.Workers)}
 	cmd := exec.Command(p.path, args...)
 	cmd.Stderr = o.Log
 	stdin, err := cmd.StdinPipe()
