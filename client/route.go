@@ -75,6 +75,7 @@ func routes() map[string]route {
 		"UpdateSession":           {method: patch, path: "/sessions/{sessionId}"},
 		"DeleteSession":           {method: del, path: "/sessions/{sessionId}"},
 		"MessageSession":          {method: post, path: "/sessions/{sessionId}/messages"},
+		"InvokeSessionTool":       {method: post, path: "/sessions/{sessionId}/invoke"},
 		"RetrySession":            {method: post, path: "/sessions/{sessionId}/retry"},
 		"StopSession":             {method: post, path: "/sessions/{sessionId}/stop"},
 		"UploadSessionAttachment": {method: post, path: "/sessions/{sessionId}/attachments", upload: true},

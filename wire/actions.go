@@ -265,6 +265,21 @@ type ListAgentToolsResponse struct {
 	Tools   []ToolInfo `json:"tools"`
 }
 
+// InvokeSessionToolRequest uses a verb (read, write or call) in a session as the person who asks. Input is the verb's.
+type InvokeSessionToolRequest struct {
+	SessionID string          `json:"sessionId"`
+	Verb      string          `json:"verb"`
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
+// InvokeSessionToolResponse is what a verb led to: an output, or the error of an execution that failed.
+type InvokeSessionToolResponse struct {
+	SessionID     string          `json:"sessionId"`
+	ResultEventID string          `json:"resultEventId"`
+	Output        json.RawMessage `json:"output,omitempty"`
+	Error         string          `json:"error,omitempty"`
+}
+
 // SaveAgentToolRequest authors a tool: a new one, or with PreviousName in the place of the one of that name, which it may rename.
 type SaveAgentToolRequest struct {
 	AgentID      string    `json:"agentId"`

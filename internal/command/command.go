@@ -30,6 +30,7 @@ type commands struct {
 	Sessions   sessionsCommand   `cmd:"" help:"List, show and delete conversations."`
 	Runs       runsCommand       `cmd:"" help:"List, show, watch and cancel what agents execute."`
 	Memory     memoryCommand     `cmd:"" help:"List, read, write and delete the files that an agent remembers with."`
+	Invoke     invokeCommand     `cmd:"" help:"Use a verb (read, write, call) in a conversation, as its agent does."`
 	Tools      toolsCommand      `cmd:"" help:"List, show, author and delete what an agent can call."`
 	Secrets    secretsCommand    `cmd:"" help:"Store and delete secrets; none is ever shown."`
 	Identities identitiesCommand `cmd:"" help:"List, make, rename and forget accounts that agents sign for."`

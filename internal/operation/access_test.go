@@ -67,12 +67,15 @@ func refusal(name string) int {
 	return 404
 }
 
-// rows has one request for each operation, on the owner's resources. `gone` is what a stranger is told; empty for operations
-// on one's own account, which a stranger may use without seeing anything of the owner's.
-func rows(w world) map[string]struct {
+// row is a request, and what a stranger is told of it.
+type row struct {
 	request object
 	gone    string
-} {
+}
+
+// rows has one request for each operation, on the owner's resources. `gone` is what a stranger is told; empty for operations
+// on one's own account, which a stranger may use without seeing anything of the owner's.
+func rows(w world) map[string]row {
 	agent, session, run := object{"agentId": w.agent}, object{"sessionId": w.session}, object{"runId": w.run}
 	with := func(base object, more object) object {
 		out := object{}
@@ -85,10 +88,7 @@ func rows(w world) map[string]struct {
 		return out
 	}
 	const noAgent, noSession, noRun = wire.MsgAgentNotFound, wire.MsgSessionNotFound, wire.MsgRunNotFound
-	return map[string]struct {
-		request object
-		gone    string
-	}{
+	return map[string]row{
 		"ListAgents":              {nil, ""},
 		"CreateAgent":             {object{"definition": definition(nil)}, "Model provider not found"},
 		"GetAgent":                {agent, noAgent},
@@ -97,6 +97,7 @@ func rows(w world) map[string]struct {
 		"ListAgentTools":          {agent, noAgent},
 		"SaveAgentTool":           {with(agent, object{"tool": object{"name": "count", "description": "Counts.", "source": "x"}}), noAgent},
 		"DeleteAgentTool":         {with(agent, object{"name": "count"}), noAgent},
+		"InvokeSessionTool":       {with(session, object{"verb": "read", "input": object{"address": "~/self"}}), noSession},
 		"SetModelProvider":        {object{"name": "mine", "provider": object{"type": "tutor"}}, ""},
 		"ListModelProviders":      {agent, noAgent},
 		"ListProviderModels":      {with(agent, object{"provider": "scripted"}), noAgent},

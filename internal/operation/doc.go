@@ -220,6 +220,8 @@ type Service struct {
 	known known
 	// flights are requests that act outside before they commit.
 	flights flights
+	// acting are sessions in which a person's verb is at work.
+	acting acting
 }
 
 // New returns a service with every operation of this package.
@@ -240,7 +242,7 @@ func New(opts Options) *Service {
 		opts.Point = func(string) {}
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
-	for _, group := range [][]Operation{agentOperations(), toolOperations(), providerOperations(), sessionOperations(), messageOperations(),
+	for _, group := range [][]Operation{agentOperations(), toolOperations(), invokeOperations(), providerOperations(), sessionOperations(), messageOperations(),
 		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
 		sharingOperations(), identityOperations(), mcpOperations()} {
 		for i := range group {

@@ -167,6 +167,9 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 		if err != nil {
 			return pending{}, err
 		}
+		if c.acting.busy(sessionID) {
+			return pending{}, fault.New(fault.Conflict, msgPersonBusy)
+		}
 		entries, err := c.userEvents(tx, sessionID, &m, req.ClientMessageID)
 		if err != nil {
 			return pending{}, err

@@ -10,9 +10,12 @@ import (
 	"github.com/loam-agents/loam/internal/callable/websearch"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/space/attachment"
 	spacememory "github.com/loam-agents/loam/internal/space/memory"
 	"github.com/loam-agents/loam/internal/space/page"
+	"github.com/loam-agents/loam/internal/space/run"
 	"github.com/loam-agents/loam/internal/space/self"
+	"github.com/loam-agents/loam/internal/space/thread"
 	spacetools "github.com/loam-agents/loam/internal/space/tools"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
@@ -50,6 +53,9 @@ func (s *Server) schemes(catalog *catalog) []space.Scheme {
 			{Resource: "tools", Markdown: spacetools.WriteGuide},
 		}}),
 		self.New(s.store, func() []string { return s.tools.Names() }),
+		thread.New(s.store),
+		run.New(s.store),
+		attachment.New(s.store, s.log),
 		page.New(s.outside.reader),
 	}
 }

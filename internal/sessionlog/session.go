@@ -301,6 +301,9 @@ func (l *Log) Delete(tx store.Tx, sessionID string) error {
 	if err != nil {
 		return err
 	}
+	if err := unindex(tx, sessionID); err != nil {
+		return err
+	}
 	for _, stmt := range []string{
 		`DELETE FROM session_events WHERE session_id = ?`,
 		`DELETE FROM session_attachments WHERE session_id = ?`,

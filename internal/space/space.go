@@ -195,6 +195,19 @@ func KnownOptions(options map[string]any, address string, known ...string) error
 	return fault.Invalid("Unknown option %s for %s. Supported: %s", quoteAll(unknown), address, strings.Join(known, ", "))
 }
 
+// Count reads an option that is a whole number from 1 to most; an absent one is fallback. A larger one is taken as most.
+func Count(options map[string]any, name string, fallback, most int64) (int64, error) {
+	value, ok := options[name]
+	if !ok {
+		return fallback, nil
+	}
+	n, ok := value.(float64)
+	if !ok || n < 1 || n != float64(int64(n)) {
+		return 0, fault.Invalid("options.%s must be a whole number, at least 1", name)
+	}
+	return min(int64(n), most), nil
+}
+
 // Flag reads an option that is true or false; an absent one is false.
 func Flag(options map[string]any, name string) (bool, error) {
 	value, ok := options[name]

@@ -266,6 +266,13 @@ export interface InviteInfo {
   updatedAt: number;
 }
 
+export interface InvokeSessionToolResponse {
+  error?: string;
+  output?: unknown;
+  resultEventId: string;
+  sessionId: string;
+}
+
 export interface KeyInfo {
   createdAt: number;
   key: string;

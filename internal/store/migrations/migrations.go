@@ -67,7 +67,11 @@ func Until(all []Migration, version int64) ([]Migration, error) {
 // What makes and removes tables. Full-text and other derived tables are virtual: they are filled from their source.
 var tableChange = regexp.MustCompile(`(?mi)^\s*(CREATE TABLE(?: IF NOT EXISTS)?|DROP TABLE(?: IF EXISTS)?)\s+([a-z_0-9]+)`)
 
-// Tables names the tables that migrations leave, in the order in which they were made. schema_state is not among them.
+// derived names a table whose rows are made anew from others, so that no backup needs them.
+var derived = regexp.MustCompile(`(?m)^-- derived: ([a-z_0-9]+)$`)
+
+// Tables names the tables that migrations leave, in the order in which they were made. schema_state is not among them, nor are those
+// that a migration calls derived.
 func Tables(all []Migration) []string {
 	var names []string
 	for _, m := range all {
@@ -77,6 +81,9 @@ func Tables(all []Migration) []string {
 				continue
 			}
 			names = append(names, match[2])
+		}
+		for _, match := range derived.FindAllStringSubmatch(m.SQL, -1) {
+			names = slices.DeleteFunc(names, func(n string) bool { return n == match[1] })
 		}
 	}
 	return names

@@ -56,6 +56,7 @@ func walk() []call {
 		{"CreateSession", "POST", "/agents/{agentId}/sessions", object{"title": "First"}, "sessionId", "sessionId"},
 		{"UploadSessionAttachment", "POST", "/sessions/{sessionId}/attachments?name=a.txt", []byte("bytes"), "attachment.id", "attachmentId"},
 		{"ReadSessionAttachment", "GET", "/sessions/{sessionId}/attachments/{attachmentId}", nil, "", ""},
+		{"InvokeSessionTool", "POST", "/sessions/{sessionId}/invoke", object{"verb": "read", "input": object{"address": "~/self"}}, "", ""},
 		{"MessageSession", "POST", "/sessions/{sessionId}/messages", message, "", ""},
 		{"GetSession", "GET", "/sessions/{sessionId}", nil, "", ""},
 		{"GetSessionEvent", "GET", "/sessions/{sessionId}/events/1", nil, "", ""},
