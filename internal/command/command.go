@@ -35,6 +35,7 @@ type commands struct {
 	Secrets    secretsCommand    `cmd:"" help:"Store and delete secrets; none is ever shown."`
 	Identities identitiesCommand `cmd:"" help:"List, make, rename and forget accounts that agents sign for."`
 	Providers  providersCommand  `cmd:"" help:"Connect model providers."`
+	McpServers mcpServersCommand `cmd:"" name:"mcp-servers" help:"Connect MCP servers, whose tools agents can use."`
 	Tokens     tokensCommand     `cmd:"" help:"List, make and revoke tokens of the REST API."`
 	Keys       keysCommand       `cmd:"" help:"Show, save and replace keys."`
 	Backup     backupCommand     `cmd:"" help:"Save everything the server keeps into one encrypted file; the server may run."`
