@@ -63,6 +63,11 @@ func routes() map[string]route {
 		"SetAgentPublicRead":      {method: put, path: "/agents/{agentId}/public-read"},
 		"SetAgentPublicChat":      {method: put, path: "/agents/{agentId}/public-chat"},
 
+		"StartProviderOAuth":      {method: post, path: "/provider-sign-ins"},
+		"SubmitProviderOAuthCode": {method: post, path: "/provider-sign-ins/{loginId}/code"},
+		"GetProviderOAuthStatus":  {method: get, path: "/provider-sign-ins/{loginId}"},
+		"CancelProviderOAuth":     {method: del, path: "/provider-sign-ins/{loginId}"},
+
 		"ListSigningIdentities": {method: get, path: "/identities"},
 		"CreateSigningIdentity": {method: post, path: "/identities"},
 		"ImportSigningIdentity": {method: post, path: "/identities/import"},

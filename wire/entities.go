@@ -370,6 +370,10 @@ type ProviderInfo struct {
 	Name       string `json:"name"`
 	Type       string `json:"type"`
 	HasSecrets bool   `json:"hasSecrets"`
+	// AuthMode is subscription, and AuthStatus ok or needs-login, for a provider that a person has signed in to; both are absent
+	// otherwise.
+	AuthMode   string `json:"authMode,omitempty"`
+	AuthStatus string `json:"authStatus,omitempty"`
 	// LastSuccessAt and the next two say how it fared when it was asked last, with its present configuration: exact to about a
 	// minute, absent where it never did, and told to its own account only. They are Loam's own.
 	LastSuccessAt int64 `json:"lastSuccessAt,omitempty"`

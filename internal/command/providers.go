@@ -27,6 +27,7 @@ type providersCommand struct {
 	Models providersModels `cmd:"" help:"Ask a provider for its models."`
 	Test   providersTest   `cmd:"" help:"Find out whether a provider answers."`
 	Delete providersDelete `cmd:"" help:"Forget a provider and its key."`
+	SignIn providersSignIn `cmd:"" help:"Connect OpenAI by signing in with a subscription instead of a key."`
 }
 
 type providersList struct {

@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +42,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session, "agekey": ageKey, "first": first, "field": field, "setenv": setenv,
+			"up": up, "down": down, "exits": exits, "sql": execSQL, "outputs": outputs, "mode": mode, "model": scriptedModel, "session": session, "agekey": ageKey, "first": first, "field": field, "issuer": issuer, "setenv": setenv,
 		},
 	})
 }
@@ -165,6 +167,15 @@ func first(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s lists nothing", args[1])
 	}
 	ts.Setenv(args[0], list[0].ID)
+}
+
+// issuer starts a service that gives out tokens for every code, and sets $ISSUER to its address.
+func issuer(ts *testscript.TestScript, _ bool, _ []string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"access_token":"a","refresh_token":"r","expires_in":3600}`))
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("ISSUER", s.URL)
 }
 
 // field VARIABLE NAME FILE sets a variable to a text of a JSON object, or of the first object of a list.

@@ -62,6 +62,9 @@ type serveCommand struct {
 	EgressAgents     string            `help:"Whether agents may reach the network: on or off." enum:"on,off" placeholder:"on|off" env:"LOAM_EGRESS_AGENTS" default:"on"`
 	ProviderURL      map[string]string `help:"Another address for a type of provider, such as a gateway." placeholder:"TYPE=URL" env:"LOAM_PROVIDER_URL"`
 	AnthropicVersion string            `help:"Value of the anthropic-version header." placeholder:"DATE" env:"LOAM_ANTHROPIC_VERSION"`
+	SubscriptionID   string            `name:"subscription-client-id" help:"Client id with which people sign in to a model service instead of having a key (Sign in with ChatGPT); nobody can when not set." placeholder:"ID" env:"LOAM_SUBSCRIPTION_CLIENT_ID"`
+	SubscriptionURL  string            `name:"subscription-issuer" help:"Another address of the service that signs people in." placeholder:"URL" env:"LOAM_SUBSCRIPTION_ISSUER"`
+	SubscriptionAPI  string            `name:"subscription-api" help:"Another address of the models of people who signed in." placeholder:"URL" env:"LOAM_SUBSCRIPTION_API"`
 	ModelsFile       string            `help:"JSON file that corrects the catalogue of models." placeholder:"FILE" env:"LOAM_MODELS_FILE"`
 	Workers          int               `help:"How many runs execute at once." placeholder:"N" env:"LOAM_WORKERS" default:"64"`
 	MaxBody          int64             `help:"Largest request in bytes." placeholder:"BYTES" env:"LOAM_MAX_BODY" default:"33554432"`
@@ -115,6 +118,13 @@ func (c *serveCommand) configuration(a *app) (server.Config, error) {
 		return cfg, err
 	}
 	if cfg.IPFSServerURL, err = setting.CheckURL("ipfs-server-url", c.IPFSServerURL); err != nil {
+		return cfg, err
+	}
+	cfg.SubscriptionClientID = c.SubscriptionID
+	if cfg.SubscriptionIssuer, err = setting.CheckURL("subscription-issuer", c.SubscriptionURL); err != nil {
+		return cfg, err
+	}
+	if cfg.SubscriptionAPI, err = setting.CheckURL("subscription-api", c.SubscriptionAPI); err != nil {
 		return cfg, err
 	}
 	if err := c.applyWeb(&cfg); err != nil {

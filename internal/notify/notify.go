@@ -39,6 +39,7 @@ const (
 
 	CollaboratorsChanged = "agent-collaborators-changed"
 	InvitesChanged       = "agent-invites-changed"
+	ProviderChanged      = "model-provider-changed"
 )
 
 // Options configure a Notifier.
@@ -139,7 +140,16 @@ func (n *Notifier) AgentDeleted(tx store.Tx, account, agentID string) error {
 
 // InvitesChanged announces, once the transaction is durable, that what an account was invited to changed.
 func (n *Notifier) InvitesChanged(tx store.Tx, account, agentID string) {
-	frame := wire.Frame{Kind: wire.FrameChange, Value: wire.AccountHint{Reason: InvitesChanged, AgentID: agentID}}
+	n.hint(tx, account, wire.AccountHint{Reason: InvitesChanged, AgentID: agentID})
+}
+
+// ProviderChanged announces, once the transaction is durable, that an account's model providers changed.
+func (n *Notifier) ProviderChanged(tx store.Tx, account string) {
+	n.hint(tx, account, wire.AccountHint{Reason: ProviderChanged})
+}
+
+func (n *Notifier) hint(tx store.Tx, account string, value wire.AccountHint) {
+	frame := wire.Frame{Kind: wire.FrameChange, Value: value}
 	tx.AfterCommit(func() { n.opts.Bus.Publish(bus.New(wire.KeyAccount+account, frame)) })
 }
 

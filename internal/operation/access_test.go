@@ -20,6 +20,7 @@ func build(t *testing.T, cfg server.Config) world {
 	t.Helper()
 	remote := remoteFile(t, &cfg)
 	cfg.HMServerURL = hypermediatest.New(t).URL
+	cfg.SubscriptionClientID = "loam-test"
 	h := servertest.Start(t, cfg)
 	m := servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
 	w := world{h: h, agent: h.Agent(m), remote: remote}
@@ -36,6 +37,7 @@ func build(t *testing.T, cfg server.Config) world {
 	}).Attachment.ID
 	must(t, h.Client, "SetSecret", object{"name": "kept", "value": []byte("v")})
 	w.identity = importIdentity(t, h, 51).Name
+	w.login = servertest.Call[wire.StartProviderOAuthResponse](h, "StartProviderOAuth", object{"providerType": "openai"}).LoginID
 	w.token = servertest.Call[wire.CreateTokenResponse](h, "CreateToken", object{"name": "t", "scopes": []string{"read"}}).Info.ID
 	must(t, h.Client, "LinkKey", object{"key": linkedKey, "name": "desktop"})
 	w.signer = newKey(t, 30).ID().String()
@@ -136,6 +138,10 @@ func rows(w world) map[string]row {
 		"RemoveAgentCollaborator": {with(agent, object{"accountId": linkedKey}), noAgent},
 		"SetAgentPublicRead":      {with(agent, object{"publicRead": false}), noAgent},
 		"SetAgentPublicChat":      {with(agent, object{"publicChat": false}), noAgent},
+		"StartProviderOAuth":      {object{"providerType": "openai"}, ""},
+		"GetProviderOAuthStatus":  {object{"loginId": w.login}, "Sign-in not found"},
+		"SubmitProviderOAuthCode": {object{"loginId": w.login, "code": "x y"}, "Sign-in not found"},
+		"CancelProviderOAuth":     {object{"loginId": w.login}, "Sign-in not found"},
 		"ListSigningIdentities":   {agent, noAgent},
 		"CreateSigningIdentity":   {nil, ""},
 		"ImportSigningIdentity":   {object{"seed": bytes.Repeat([]byte{52}, 32)}, ""},
@@ -203,15 +209,15 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 		}
 		// The same requests work for the owner; the deletions come last.
 		for _, op := range operations {
-			if strings.HasPrefix(op.Name, "Delete") || op.Name == "UnlinkKey" || op.Name == "RevokeSigner" {
+			if strings.HasPrefix(op.Name, "Delete") || strings.HasSuffix(op.Name, "ProviderOAuth") || op.Name == "UnlinkKey" || op.Name == "RevokeSigner" {
 				continue
 			}
 			_, status, message := act(t, w.h.Client, op.Name, table[op.Name].request)
-			if status != 200 && (op.Name != "RetrySession" || message != "Nothing to retry: the latest run did not fail") && message != wire.MsgInviteNotFound && op.Name != "FinishPasskey" && op.Name != "StartMcpLogin" && op.Name != "RegisterSigner" {
+			if status != 200 && (op.Name != "RetrySession" || message != "Nothing to retry: the latest run did not fail") && message != wire.MsgInviteNotFound && op.Name != "FinishPasskey" && op.Name != "StartMcpLogin" && op.Name != "SubmitProviderOAuthCode" && op.Name != "RegisterSigner" {
 				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
 			}
 		}
-		for _, name := range []string{"DeleteAgentTool", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "DeleteSigningIdentity", "DeleteMcpServer", "UnlinkKey", "RevokeSigner"} {
+		for _, name := range []string{"DeleteAgentTool", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "DeleteSigningIdentity", "DeleteMcpServer", "CancelProviderOAuth", "StartProviderOAuth", "UnlinkKey", "RevokeSigner"} {
 			must(t, w.h.Client, name, table[name].request)
 		}
 	})
@@ -221,7 +227,7 @@ func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	w := build(t, server.Config{})
 	stranger := w.h.As(newKey(t, 7))
-	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", identity: "none", signer: "none", capability: w.capability, upload: "none", abandoned: "none", remote: w.remote}
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", identity: "none", login: "none", signer: "none", capability: w.capability, upload: "none", abandoned: "none", remote: w.remote}
 	foreign, missing := rows(w), rows(none)
 	for name, row := range foreign {
 		if row.gone == "" {

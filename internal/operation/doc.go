@@ -34,6 +34,7 @@ import (
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/model/catalogue"
+	"github.com/loam-agents/loam/internal/model/subscription"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
@@ -193,6 +194,8 @@ type Options struct {
 	FetchCapability func(ctx context.Context, cid string) ([]byte, error)
 	// Hypermedia is where accounts of agents are published; nil when there is no such server.
 	Hypermedia *hypermedia.Client
+	// Subscription signs accounts in with a model service; nil when the operator did not set it up.
+	Subscription *subscription.Service
 	// Random is where keys come from; crypto/rand when nil.
 	Random io.Reader
 	// Point is called at the named points of an operation; a crash test kills the process there. May be nil.
@@ -244,7 +247,7 @@ func New(opts Options) *Service {
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), toolOperations(), invokeOperations(), providerOperations(), sessionOperations(), messageOperations(),
 		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
-		sharingOperations(), identityOperations(), mcpOperations()} {
+		sharingOperations(), identityOperations(), mcpOperations(), oauthOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]
 		}

@@ -41,7 +41,7 @@ func setProvider(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	cfg, err := provider.ParseConfig(req.Provider)
+	cfg, err := provider.ParseConfig(req.Provider, c.opts.Subscription != nil)
 	if err != nil {
 		return Result{}, err
 	}
@@ -49,7 +49,12 @@ func setProvider(ctx context.Context, c *Call) (Result, error) {
 		p, err := provider.Set(tx, provider.SetParams{
 			ID: c.opts.IDs(), Account: c.Caller.Account, Name: name, Config: cfg, Now: clock.Millis(c.opts.Clock),
 		})
-		return wire.ProviderResponse{Provider: p.Info()}, err
+		if err != nil {
+			return nil, err
+		}
+		info := p.Info()
+		err = c.signedIn(tx, &p, &info)
+		return wire.ProviderResponse{Provider: info}, err
 	})
 }
 
@@ -83,6 +88,9 @@ func listProviders(ctx context.Context, c *Call) (Result, error) {
 			info := p.Info()
 			if owner == c.Caller.Account {
 				info = p.OwnerInfo()
+			}
+			if err := c.signedIn(tx, &p, &info); err != nil {
+				return err
 			}
 			out.Providers = append(out.Providers, info)
 		}

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"slices"
 
 	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/store"
@@ -38,6 +39,7 @@ func listSecrets(ctx context.Context, c *Call) (Result, error) {
 	out := wire.SecretsResponse{}
 	err := c.opts.Store.Read(ctx, func(tx store.Tx) error {
 		list, err := c.opts.Vault.List(tx, c.Caller.Account)
+		list = slices.DeleteFunc(list, isLogin)
 		out.Secrets = make([]wire.SecretInfo, len(list))
 		for i := range list {
 			out.Secrets[i] = secretInfo(list[i])

@@ -123,6 +123,27 @@ func send(t testing.TB, url string, body []byte) answer {
 	return answer{resp.StatusCode, resp.Header, out.Bytes()}
 }
 
+// get asks for a page of the server.
+func get(t testing.TB, url string) (int, []byte) {
+	t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var out bytes.Buffer
+	if _, err := out.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, out.Bytes()
+}
+
 func decode(t testing.TB, body []byte) object {
 	t.Helper()
 	var out object
@@ -153,8 +174,8 @@ type world struct {
 	agent, session, run, attachment, event, token, signIn string
 	// remote is the address of a file elsewhere, and the others are uploads without a chunk.
 	remote, upload, abandoned string
-	// identity is the name of a signing identity.
-	identity string
+	// identity is the name of a signing identity, login the id of a sign-in under way.
+	identity, login string
 }
 
 func sorted(list []string) []string {

@@ -256,10 +256,9 @@ func TestEveryMemberHearsWhatChanges(t *testing.T) {
 			frames := servertest.Watch(t, h.As(k), "account/"+k.ID().String(), 0)
 			return func(reason string) {
 				t.Helper()
-				servertest.Until(t, frames, func(f client.Frame) bool {
-					var hint wire.AccountHint
-					return json.Unmarshal(f.Value, &hint) == nil && hint.Reason == reason && hint.AgentID == agent
-				})
+				if hint := hinted(t, frames, reason); hint.AgentID != agent {
+					t.Errorf("%s of %+v", reason, hint)
+				}
 			}
 		}
 		owner, invited, pending := hears(h.Key), hears(guestKey), hears(pendingKey)
@@ -291,4 +290,14 @@ func TestEveryMemberHearsWhatChanges(t *testing.T) {
 			t.Errorf("agents of a collaborator whose agent is gone: %v", list)
 		}
 	})
+}
+
+// hinted waits for a hint with a reason.
+func hinted(t *testing.T, frames <-chan client.Frame, reason string) (hint wire.AccountHint) {
+	t.Helper()
+	servertest.Until(t, frames, func(f client.Frame) bool {
+		hint = wire.AccountHint{}
+		return json.Unmarshal(f.Value, &hint) == nil && hint.Reason == reason
+	})
+	return hint
 }

@@ -18,9 +18,11 @@ const (
 	MaxModelDefaults = 16 << 10
 )
 
+// Subscription is the auth mode of providers that a person has signed in to; MsgNoSubscription is for servers without it.
 const (
-	authAPIKey       = "api-key"
-	authSubscription = "subscription"
+	authAPIKey        = "api-key"
+	Subscription      = "subscription"
+	MsgNoSubscription = "Subscription sign-in is not enabled on this server"
 )
 
 // secretKeys are the secrets that a provider can refer to.
@@ -31,8 +33,8 @@ func ParseName(name string) (string, error) { return bounded.Name(name, "Provide
 
 // ParseConfig checks a provider configuration as a client sends it and returns what is stored: known keys, trimmed, absent
 // where empty. The address of a type with a fixed one is kept but never used. Everything wrong is a fault.Invalid with
-// a text for the person who configures.
-func ParseConfig(fields map[string]any) (cfg wire.ProviderConfig, err error) {
+// a text for the person who configures. subscriptions says whether this server has them.
+func ParseConfig(fields map[string]any, subscriptions bool) (cfg wire.ProviderConfig, err error) {
 	if cfg.Type, err = bounded.Name(fields["type"], "Provider type"); err != nil {
 		return cfg, err
 	}
@@ -40,7 +42,7 @@ func ParseConfig(fields map[string]any) (cfg wire.ProviderConfig, err error) {
 	if !ok {
 		return cfg, fault.Invalid("Provider type is not supported: %s", cfg.Type)
 	}
-	if cfg.AuthMode, err = authMode(fields["authMode"]); err != nil {
+	if cfg.AuthMode, err = authMode(fields["authMode"], kind, subscriptions); err != nil {
 		return cfg, err
 	}
 	if cfg.BaseURL, err = baseURL(fields["baseUrl"]); err != nil {
@@ -52,21 +54,28 @@ func ParseConfig(fields map[string]any) (cfg wire.ProviderConfig, err error) {
 	if cfg.SecretRefs, err = secretRefs(fields["secretRefs"]); err != nil {
 		return cfg, err
 	}
+	if cfg.AuthMode == Subscription && cfg.SecretRefs["oauth"] == "" {
+		return cfg, fault.Invalid("Provider secretRefs.oauth is required")
+	}
 	if cfg.ModelDefaults, err = modelDefaults(fields["modelDefaults"]); err != nil {
 		return cfg, err
 	}
 	return cfg, nil
 }
 
-func authMode(v any) (string, error) {
-	switch v {
-	case nil, authAPIKey:
-		mode, _ := v.(string)
+func authMode(v any, kind Type, subscriptions bool) (string, error) {
+	mode, _ := v.(string)
+	switch {
+	case v == nil || mode == authAPIKey:
 		return mode, nil
-	case authSubscription:
-		return "", fault.Invalid("Subscription sign-in is not enabled on this server")
+	case mode != Subscription:
+		return "", fault.Invalid("Provider auth mode is invalid")
+	case !subscriptions:
+		return "", fault.Invalid(MsgNoSubscription)
+	case !kind.Subscription:
+		return "", fault.Invalid("Subscription sign-in is not supported for %s", kind.Name)
 	}
-	return "", fault.Invalid("Provider auth mode is invalid")
+	return mode, nil
 }
 
 // baseURL takes an absolute http(s) address without credentials, query or fragment: a configuration is no place for a

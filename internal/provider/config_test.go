@@ -45,7 +45,7 @@ func TestParseConfigNormalises(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := provider.ParseConfig(c.in)
+			got, err := provider.ParseConfig(c.in, false)
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 				t.Errorf("error %v, config (-want +got):\n%s", err, diff)
 			}
@@ -91,7 +91,7 @@ func TestParseConfigNamesTheProblem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := provider.ParseConfig(c.in)
+			_, err := provider.ParseConfig(c.in, false)
 			if err == nil || err.Error() != c.want || fault.CodeOf(err) != fault.ValidationFailed {
 				t.Errorf("error = %v, want %q", err, c.want)
 			}

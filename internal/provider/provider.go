@@ -32,10 +32,14 @@ type Provider struct {
 
 // Info is the provider as its readers see it, without addresses, secret names and how it fared.
 func (p Provider) Info() wire.ProviderInfo {
-	return wire.ProviderInfo{
+	out := wire.ProviderInfo{
 		ID: p.ID, Name: p.Name, Type: p.Config.Type, HasSecrets: len(p.Config.SecretRefs) > 0,
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
+	if p.Config.AuthMode == Subscription {
+		out.AuthMode = Subscription
+	}
+	return out
 }
 
 // OwnerInfo is the provider as its own account sees it.

@@ -11,6 +11,8 @@ type Type struct {
 	// CustomURL says that the account may choose the address. For all other types a stored address is ignored, so that a
 	// key cannot be sent elsewhere.
 	CustomURL bool
+	// Subscription says that a person can sign in to the service instead of having a key.
+	Subscription bool
 }
 
 // The names of types that code treats specially.
@@ -26,7 +28,7 @@ const (
 // Types lists what a provider can be, in the order to show it.
 func Types() []Type {
 	return []Type{
-		{Name: "openai", Label: "OpenAI", BaseURL: "https://api.openai.com/v1", NeedsKey: true},
+		{Name: "openai", Label: "OpenAI", BaseURL: "https://api.openai.com/v1", NeedsKey: true, Subscription: true},
 		{Name: "anthropic", Label: "Anthropic", BaseURL: "https://api.anthropic.com", NeedsKey: true},
 		{Name: "google", Label: "Google", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true},
 		{Name: "openrouter", Label: "OpenRouter", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true},

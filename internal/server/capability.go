@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"time"
 
 	"github.com/loam-agents/loam/internal/hypermedia"
+	"github.com/loam-agents/loam/internal/model/subscription"
 	"github.com/loam-agents/loam/internal/operation"
+	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/principal"
 )
 
@@ -43,6 +46,22 @@ func (s *Server) publisher() (*hypermedia.Client, error) {
 		return nil, fmt.Errorf("hm-server-url: %w", err)
 	}
 	return hypermedia.New(client, s.cfg.HMServerURL), nil
+}
+
+// signIns is the sign-in with subscriptions, nil when the operator did not set it up.
+func (s *Server) signIns() (*subscription.Service, error) {
+	if s.cfg.SubscriptionClientID == "" {
+		return nil, nil
+	}
+	client, err := s.egress.Operator(cmp.Or(s.cfg.SubscriptionIssuer, subscription.DefaultIssuer))
+	if err != nil {
+		return nil, fmt.Errorf("subscription-issuer: %w", err)
+	}
+	return subscription.New(subscription.Options{
+		ClientID: s.cfg.SubscriptionClientID, Issuer: s.cfg.SubscriptionIssuer, API: s.cfg.SubscriptionAPI, HTTP: client,
+		Store: s.store, Vault: s.vault, Clock: s.cfg.Clock,
+		Changed: func(tx store.Tx, account string) { s.notify.ProviderChanged(tx, account) },
+	}), nil
 }
 
 // fetchCapability asks a gateway for a block (spec/agents-protocol.md §2.5). A block that is too large is returned cut, which its

@@ -42,6 +42,9 @@ type Config struct {
 	ProviderURLs map[string]string
 	// AnthropicVersion replaces the anthropic-version header.
 	AnthropicVersion string
+	// SubscriptionClientID is what the service of subscriptions ("Sign in with ChatGPT") knows this server as; there is no such sign-in
+	// when it is empty. SubscriptionIssuer and SubscriptionAPI replace the service's addresses.
+	SubscriptionClientID, SubscriptionIssuer, SubscriptionAPI string
 	// ModelsFile is a JSON file that corrects the model catalogue.
 	ModelsFile string
 	// Workers is how many runs execute at once; 64 when zero.

@@ -169,7 +169,7 @@ func (s *Server) health() map[string]any {
 	return map[string]any{
 		"status": "ok", "uptime": s.cfg.Clock.Now().Sub(s.started).Seconds(), "version": buildinfo.Version,
 		"hmServerUrl": s.cfg.HMServerURL, "ipfsServerUrl": s.cfg.IPFSServerURL,
-		"webTools": map[string]bool{"search": s.outside.search.Configured(), "readBrowser": s.outside.crawler}, "subscriptionAuth": false,
+		"webTools": map[string]bool{"search": s.outside.search.Configured(), "readBrowser": s.outside.crawler}, "subscriptionAuth": s.subscription != nil,
 		"codeExec": false, "codeExecReason": "This version runs no code.", "codeExecReasonCode": "config-disabled",
 		"codeExecRuntimes": []string{}, "protocol": wire.ProtocolNumber, "minClientProtocol": wire.MinClientProtocol,
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/loam-agents/loam/internal/model/catalogue"
 	"github.com/loam-agents/loam/internal/model/connect"
 	"github.com/loam-agents/loam/internal/model/limit"
+	"github.com/loam-agents/loam/internal/model/subscription"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/internal/runs"
@@ -63,6 +64,8 @@ type Server struct {
 	egress *egress.Egress
 	// hypermedia is where accounts are published; nil without a hypermedia server.
 	hypermedia *hypermedia.Client
+	// subscription signs accounts in with a model service; nil when that is not set up.
+	subscription *subscription.Service
 	// capabilities fetches capabilities by their CID; nil without an IPFS server.
 	capabilities func(ctx context.Context, cid string) ([]byte, error)
 	catalogue    *catalogue.Catalogue
@@ -138,6 +141,9 @@ func (s *Server) build(ctx context.Context) (err error) {
 	if s.hypermedia, err = s.publisher(); err != nil {
 		return err
 	}
+	if s.subscription, err = s.signIns(); err != nil {
+		return err
+	}
 	if s.capabilities, err = s.fetcher(); err != nil {
 		return err
 	}
@@ -176,7 +182,7 @@ func (s *Server) assemble() error {
 	point := crashPoint(cfg.CrashAt)
 	s.models = &models{metrics: s.metrics, Connector: connect.New(connect.Options{
 		Store: s.store, Vault: s.vault, Egress: s.egress, Catalogue: s.catalogue, Limits: limit.New(limit.Options{Clock: cfg.Clock}),
-		Clock: cfg.Clock, Addresses: cfg.ProviderURLs, TrustAccounts: cfg.trustAccounts(), AnthropicVersion: cfg.AnthropicVersion,
+		Clock: cfg.Clock, Addresses: cfg.ProviderURLs, TrustAccounts: cfg.trustAccounts(), AnthropicVersion: cfg.AnthropicVersion, Subscription: s.subscription,
 		TutorPace: max(cfg.TutorPace, 0),
 	})}
 	s.quota = quota.New(quota.Options{
@@ -220,7 +226,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	}
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
-		FetchCapability: s.capabilities, Hypermedia: s.hypermedia,
+		FetchCapability: s.capabilities, Hypermedia: s.hypermedia, Subscription: s.subscription,
 		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{

@@ -537,6 +537,8 @@ export interface ProviderConfig {
 }
 
 export interface ProviderInfo {
+  authMode?: string;
+  authStatus?: string;
   createdAt: number;
   hasSecrets: boolean;
   id: string;
@@ -546,6 +548,17 @@ export interface ProviderInfo {
   name: string;
   type: string;
   updatedAt: number;
+}
+
+export interface ProviderOAuthRequest {
+  loginId: string;
+}
+
+export interface ProviderOAuthStatusResponse {
+  error?: string;
+  loginId: string;
+  secretName?: string;
+  status: string;
 }
 
 export interface ProviderResponse {
@@ -771,10 +784,18 @@ export interface SigningIdentityResponse {
   identity: SigningIdentity;
 }
 
+export interface StartProviderOAuthResponse {
+  authUrl: string;
+  expiresAt: number;
+  loginId: string;
+}
+
 export interface StopSessionResponse {
   sessionId: string;
   stopped: boolean;
 }
+
+export type SubmitProviderOAuthCodeResponse = Record<string, unknown>;
 
 export interface TokenInfo {
   createdAt: number;

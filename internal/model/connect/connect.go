@@ -24,6 +24,7 @@ import (
 	"github.com/loam-agents/loam/internal/model/limit"
 	"github.com/loam-agents/loam/internal/model/ollama"
 	"github.com/loam-agents/loam/internal/model/openai"
+	"github.com/loam-agents/loam/internal/model/subscription"
 	"github.com/loam-agents/loam/internal/model/tutor"
 	"github.com/loam-agents/loam/internal/provider"
 	"github.com/loam-agents/loam/internal/store"
@@ -44,6 +45,8 @@ type Options struct {
 	// TrustAccounts says that an address which any account stored counts as the operator's: the server listens on loopback and
 	// takes any account (design §10.2).
 	TrustAccounts bool
+	// Subscription hands out the tokens of accounts that are signed in; nil when the server has no subscriptions.
+	Subscription *subscription.Service
 	// AnthropicVersion replaces the version header when it is set.
 	AnthropicVersion string
 	// TutorPace is the tutor's pause before each word.
@@ -97,6 +100,9 @@ func (c *Connector) Connect(ctx context.Context, accountID, name, modelID string
 
 // connection builds the adapter of a provider as it is stored.
 func (c *Connector) connection(ctx context.Context, p *provider.Provider, owned bool, modelID string) (Connection, error) {
+	if p.Config.AuthMode == provider.Subscription {
+		return c.subscribed(ctx, p)
+	}
 	endpoint, err := provider.Resolve(p.Config, provider.Addresses{
 		Overrides: c.opts.Addresses, TrustAccount: c.opts.TrustAccounts || owned,
 	})
@@ -111,12 +117,35 @@ func (c *Connector) connection(ctx context.Context, p *provider.Provider, owned 
 	if err != nil {
 		return Connection{}, err
 	}
-	adapter := c.adapter(p.Config.Type, endpoint, key, modelID, client)
+	return c.connected(p, c.adapter(p.Config.Type, endpoint, key, modelID, client), endpoint.BaseURL, key), nil
+}
+
+// connected has an adapter's news noted and its requests limited, by the address and the key.
+func (c *Connector) connected(p *provider.Provider, adapter model.Provider, address, key string) Connection {
 	adapter = &noted{Provider: adapter, note: func(ctx context.Context, err error) { c.note(ctx, p, err) }}
 	if c.opts.Limits != nil && p.Config.Type != provider.Tutor {
-		adapter = limit.Wrap(adapter, c.opts.Limits.For(limit.Key(endpoint.BaseURL, key), p.Account))
+		adapter = limit.Wrap(adapter, c.opts.Limits.For(limit.Key(address, key), p.Account))
 	}
-	return Connection{Provider: adapter, Name: p.Name, Config: p.Config}, nil
+	return Connection{Provider: adapter, Name: p.Name, Config: p.Config}
+}
+
+// subscribed builds the adapter of a provider that a person has signed in to.
+func (c *Connector) subscribed(ctx context.Context, p *provider.Provider) (Connection, error) {
+	s := c.opts.Subscription
+	if s == nil {
+		return Connection{}, fault.Invalid(provider.MsgNoSubscription)
+	}
+	token, err := s.Token(ctx, p.Account, p.Config.SecretRefs["oauth"])
+	if err != nil {
+		return Connection{}, err
+	}
+	client, err := c.opts.Egress.Operator(s.API())
+	if err != nil {
+		return Connection{}, err
+	}
+	reasoning := func(id string) (model.ReasoningSupport, bool) { return c.opts.Catalogue.Reasoning(p.Config.Type, id) }
+	cfg := c.openai(p.Config.Type, provider.Endpoint{}, "", client, reasoning)
+	return c.connected(p, s.Provider(cfg, token), s.API(), token.Account), nil
 }
 
 // owns tells whether an account is the server owner's.

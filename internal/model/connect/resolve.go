@@ -8,7 +8,9 @@ import (
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/model/catalogue"
 	"github.com/loam-agents/loam/internal/model/openai"
+	"github.com/loam-agents/loam/internal/model/subscription"
 	"github.com/loam-agents/loam/internal/provider"
+	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -64,11 +66,15 @@ func (c *Connector) choose(ctx context.Context, account, name, modelID string, l
 
 // List asks a configured provider for its models. A failure of the provider is a provider_error with its text.
 func (c *Connector) List(ctx context.Context, account, name string) ([]model.ModelRef, error) {
+	subscribed, err := c.hasSubscription(ctx, account, name)
+	if err != nil {
+		return nil, err
+	}
+	if subscribed {
+		return subscription.Models(), nil
+	}
 	connection, err := c.Connect(ctx, account, name, "")
 	if err != nil {
-		if fault.CodeOf(err) == fault.NotFound {
-			return nil, fault.Missing("Model provider not found")
-		}
 		return nil, err
 	}
 	models, err := connection.Provider.Models(ctx)
@@ -76,6 +82,19 @@ func (c *Connector) List(ctx context.Context, account, name string) ([]model.Mod
 		return nil, fault.Wrap(err, fault.ProviderError, "%s", e.Error())
 	}
 	return models, err
+}
+
+// hasSubscription tells whether a provider is one that a person has signed in to: its models are known without asking.
+func (c *Connector) hasSubscription(ctx context.Context, account, name string) (yes bool, err error) {
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		p, err := provider.Get(tx, account, name)
+		yes = p.Config.AuthMode == provider.Subscription
+		return err
+	})
+	if fault.CodeOf(err) == fault.NotFound {
+		err = fault.Missing("Model provider not found")
+	}
+	return yes, err
 }
 
 // Levels are the reasoning levels that a model takes, in rising order.

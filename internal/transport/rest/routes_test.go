@@ -81,6 +81,10 @@ func walk() []call {
 		{"DeclineAgentInvite", "DELETE", "/invites/{invitedTo}", nil, "", ""},
 		{"DeleteAgent", "DELETE", "/agents/{agentId}", nil, "", ""},
 		{"DeleteModelProvider", "DELETE", "/providers/mine", nil, "", ""},
+		{"StartProviderOAuth", "POST", "/provider-sign-ins", object{"providerType": "openai"}, "loginId", "loginId"},
+		{"GetProviderOAuthStatus", "GET", "/provider-sign-ins/{loginId}", nil, "", ""},
+		{"SubmitProviderOAuthCode", "POST", "/provider-sign-ins/{loginId}/code", object{"code": "the-code"}, "", ""},
+		{"CancelProviderOAuth", "DELETE", "/provider-sign-ins/{loginId}", nil, "", ""},
 		{"CreateSigningIdentity", "POST", "/identities", object{"label": "Scribe"}, "identity.name", "identity"},
 		{"ListSigningIdentities", "GET", "/identities", nil, "", ""},
 		{"UpdateSigningIdentity", "PATCH", "/identities/{identity}", object{"label": "Notary", "icon": object{"data": []byte("<svg/>"), "mimeType": "image/svg+xml"}}, "", ""},
@@ -110,6 +114,16 @@ func walk() []call {
 		{"ListTokens", "GET", "/tokens", nil, "", ""},
 		{"DeleteToken", "DELETE", "/tokens/{tokenId}", nil, "", ""},
 	}
+}
+
+// anyIssuer gives out tokens for every code.
+func anyIssuer(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"access_token":"a","refresh_token":"r","expires_in":3600}`))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 // answerPasskey is the body of FinishPasskey, made of the answer of the step before.
@@ -149,6 +163,7 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 		t.Cleanup(remote.Close)
 		cfg.EgressAllow = []string{strings.TrimPrefix(remote.URL, "http://")}
 		cfg.HMServerURL = hypermediatest.New(t).URL
+		cfg.SubscriptionClientID, cfg.SubscriptionIssuer = "loam-test", anyIssuer(t)
 		w := build(t, cfg)
 		w.h.Browser()
 		w.h.Delegate(newKey(t, 31))
