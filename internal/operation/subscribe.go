@@ -88,6 +88,21 @@ func (c *Call) topic(tx store.Tx, sub *Subscription) error {
 	return err
 }
 
+// AgentState is the frame that tells the present state of an agent to whom Again has let watch it.
+func (s *Service) AgentState(ctx context.Context, sub Subscription) (frame wire.Frame, err error) {
+	c := &Call{Service: s, Caller: sub.Caller, op: &watching}
+	err = s.opts.Store.Read(ctx, func(tx store.Tx) error {
+		on, err := c.onAgent(tx, strings.TrimPrefix(sub.Key, wire.KeyAgent), wire.MsgAgentNotFound)
+		if err != nil {
+			return err
+		}
+		info, err := c.info(tx, on)
+		frame = wire.Frame{Kind: wire.FrameChange, Key: sub.Key, Value: info}
+		return err
+	})
+	return frame, err
+}
+
 // Snapshot is what a new subscription gets before its events: the session, or every run of the tree, oldest first.
 func (s *Service) Snapshot(ctx context.Context, sub Subscription) ([]wire.Frame, error) {
 	c, key := &Call{Service: s, Caller: sub.Caller, op: &watching}, sub.Key

@@ -20,22 +20,28 @@ func (f *Feed) guard(ctx context.Context, s operation.Subscription) error {
 	f.guarded[s.Key] = guarded{s.Topic, s}
 	now, err := f.ops.Again(ctx, s)
 	if err == nil {
-		f.move(s.Key, now)
+		err = f.move(ctx, s.Key, now)
 	}
 	return err
 }
 
-// move goes on with a subscription on the topic that it has now.
-func (f *Feed) move(key string, now operation.Subscription) {
+// move goes on with a subscription on the topic that it has now. What was published on the other one meanwhile is sent, since the
+// caller may see it; the client is told the state in its new form.
+func (f *Feed) move(ctx context.Context, key string, now operation.Subscription) error {
 	g := f.guarded[key]
 	if now.Topic == g.now.Topic {
-		return
+		return nil
 	}
-	f.sub.Leave(g.now.Topic)
-	f.left[g.now.Topic] = true
 	f.sub.Join(now.Topic)
 	delete(f.left, now.Topic)
+	f.sub.Leave(g.now.Topic)
 	f.guarded[key] = guarded{g.joined, now}
+	state, err := f.ops.AgentState(ctx, now)
+	if err != nil {
+		// The next recheck decides what that means.
+		return nil
+	}
+	return f.sink.Frame(ctx, &state)
 }
 
 // recheck decides anew on the subscriptions behind a guard, or behind all when it is empty. Those that the caller may still have go
@@ -48,7 +54,9 @@ func (f *Feed) recheck(ctx context.Context, guard string) error {
 		now, err := f.ops.Again(ctx, g.now)
 		switch code := fault.CodeOf(err); {
 		case err == nil:
-			f.move(key, now)
+			if err := f.move(ctx, key, now); err != nil {
+				return err
+			}
 		case code == fault.NotFound || code == fault.PermissionDenied:
 			f.Leave(g.joined)
 			if err := f.sink.Ended(ctx, key); err != nil {
