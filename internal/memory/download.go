@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/egress"
 	"github.com/loam-agents/loam/internal/fault"
 )
@@ -34,10 +35,16 @@ type Download struct {
 	Path string
 }
 
-// Fetch gets a file from the network. client is one of the egress class agent: it decides which addresses may be reached and
+// Room is how many bytes there is room for, and what is said of more.
+type Room struct {
+	Bytes int64
+	Over  func() error
+}
+
+// Fetch gets a file from the network, if there is room for it. client is one of the egress class agent: it decides which addresses may be reached and
 // how long the other side may be silent. It does I/O: call it outside of transactions. A bad address is fault.Invalid, a
 // refused one fault.PermissionDenied, too much fault.TooLarge, and a failure of the other side fault.ProviderError.
-func Fetch(ctx context.Context, client *http.Client, blobs Blobs, address string) (Download, error) {
+func Fetch(ctx context.Context, client *http.Client, blobs Blobs, address string, room Room) (Download, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || len(address) > MaxURL || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return Download{}, fault.Invalid("URL must be an http or https address of at most %d bytes", MaxURL).With("field", "url")
@@ -56,10 +63,13 @@ func Fetch(ctx context.Context, client *http.Client, blobs Blobs, address string
 	if res.StatusCode != http.StatusOK {
 		return Download{}, fault.New(fault.ProviderError, "Download failed: HTTP %d", res.StatusCode)
 	}
+	if res.ContentLength > room.Bytes {
+		return Download{}, room.Over()
+	}
 	if res.ContentLength > MaxStreamBytes {
 		return Download{}, fault.New(fault.TooLarge, "Download is too large: at most %d bytes", MaxStreamBytes).With("limit", MaxStreamBytes)
 	}
-	prepared, err := PrepareFrom(ctx, blobs, &answered{from: res})
+	prepared, err := PrepareFrom(ctx, blobs, bounded.Reader(&answered{from: res}, room.Bytes, room.Over))
 	if err != nil {
 		return Download{}, tooLate(ctx, err)
 	}

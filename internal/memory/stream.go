@@ -3,10 +3,12 @@ package memory
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
 
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/wire"
 )
@@ -20,15 +22,18 @@ const (
 )
 
 // PrepareFrom is Prepare for content that does not fit into memory: it stores what r yields, to the end. More than
-// MaxStreamBytes is fault.TooLarge. The caller's reader says how fast it has to be.
+// MaxStreamBytes is fault.TooLarge, and nothing of it is kept. The caller's reader says how fast it has to be.
 func PrepareFrom(ctx context.Context, blobs Blobs, r io.Reader) (Prepared, error) {
-	seen := &kind{from: io.LimitReader(r, MaxStreamBytes+1)}
+	tooLarge := func() error {
+		return fault.New(fault.TooLarge, "Memory file is too large: at most %d bytes", MaxStreamBytes).With("limit", MaxStreamBytes)
+	}
+	seen := &kind{from: bounded.Reader(r, MaxStreamBytes, tooLarge)}
 	blob, err := blobs.Put(ctx, seen)
+	if refused, ok := errors.AsType[*fault.Error](err); ok {
+		return Prepared{}, refused
+	}
 	if err != nil {
 		return Prepared{}, fmt.Errorf("store memory file: %w", err)
-	}
-	if blob.Size > MaxStreamBytes {
-		return Prepared{}, fault.New(fault.TooLarge, "Memory file is too large: at most %d bytes", MaxStreamBytes).With("limit", MaxStreamBytes)
 	}
 	return Prepared{Hash: blob.Hash, Size: blob.Size, Encoding: seen.encoding()}, nil
 }

@@ -45,7 +45,14 @@ func uploadAttachment(ctx context.Context, c *Call) (Result, error) {
 	}
 	// The bytes are only kept for somebody who may add them.
 	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		_, _, err := c.onSession(tx, sessionID)
+		_, found, err := c.onSession(tx, sessionID)
+		if err != nil {
+			return err
+		}
+		room, err := c.opts.Quota.Room(tx, found.agent.Account)
+		if err == nil && int64(len(req.Content)) > room {
+			err = c.opts.Quota.NoRoom()
+		}
 		return err
 	})
 	if err != nil {

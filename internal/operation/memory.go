@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"strings"
 
@@ -160,7 +161,7 @@ func writeMemory(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	prepared, err := c.prepareFile(ctx, agentID, req.Content)
+	prepared, err := c.prepareFile(ctx, agentID, path, req.Content)
 	if err != nil {
 		return Result{}, err
 	}
@@ -179,19 +180,41 @@ func writeMemory(ctx context.Context, c *Call) (Result, error) {
 }
 
 // prepareFile keeps the bytes of a file, only for somebody who may write them.
-func (c *Call) prepareFile(ctx context.Context, agentID string, content any) (memory.Prepared, error) {
+func (c *Call) prepareFile(ctx context.Context, agentID, path string, content any) (memory.Prepared, error) {
 	raw, err := memory.Bytes(content)
 	if err != nil {
 		return memory.Prepared{}, err
 	}
-	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		_, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
-		return err
-	})
+	room, err := c.roomFor(ctx, agentID, path)
 	if err != nil {
 		return memory.Prepared{}, err
 	}
+	if int64(len(raw)) > room {
+		return memory.Prepared{}, c.opts.Quota.NoRoom()
+	}
 	return memory.Prepare(ctx, c.opts.Blobs, raw)
+}
+
+// roomFor is how large a file may be that somebody who may write puts at a path: the one that is there makes room for it. An empty
+// path is one that is not known yet.
+func (c *Call) roomFor(ctx context.Context, agentID, path string) (room int64, err error) {
+	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
+		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
+		if err != nil {
+			return err
+		}
+		if room, err = c.opts.Quota.Room(tx, found.agent.Account); err != nil || room == math.MaxInt64 || path == "" {
+			return err
+		}
+		// What is no file makes no room, and whether it may be written over is decided later.
+		if file, err := memory.Stat(tx, agentID, path); err == nil {
+			room += file.Size
+		} else if fault.CodeOf(err) == fault.Internal {
+			return err
+		}
+		return nil
+	})
+	return room, err
 }
 
 // fileUnchanged is unchanged of a file; what is no file has no state that a caller could have seen.
@@ -260,14 +283,11 @@ func downloadMemory(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	// Nobody has the server fetch something who may not keep it.
-	err = c.opts.Store.Read(ctx, func(tx store.Tx) error {
-		_, err := c.onAgent(tx, d.agent, wire.MsgAgentNotFound)
-		return err
-	})
+	room, err := c.roomFor(ctx, d.agent, d.path)
 	if err != nil {
 		return Result{}, err
 	}
-	got, err := memory.Fetch(ctx, c.opts.Download, c.opts.Blobs, d.address)
+	got, err := memory.Fetch(ctx, c.opts.Download, c.opts.Blobs, d.address, memory.Room{Bytes: room, Over: c.opts.Quota.NoRoom})
 	if err != nil {
 		return Result{}, err
 	}

@@ -2,7 +2,9 @@ package operation_test
 
 import (
 	"fmt"
+	"io/fs"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +29,7 @@ func guest(t *testing.T, h *servertest.Harness, m *scripted.Server) (c *client.C
 func TestAnAccountKeepsNoMoreThanItsQuota(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
 		cfg.Limits = quota.Limits{Storage: 100, Sessions: 3}
+		remote := remoteFile(t, &cfg)
 		h := servertest.Start(t, cfg)
 		m := servertest.Scripted(t, scripted.Turn{Steps: []scripted.Step{{Call: &scripted.Call{Name: "write", Arguments: `{"address":"~/memory/own.md","content":"` + long(30) + `"}`}}}}, scripted.Turn{Steps: []scripted.Step{{Text: "Tried."}}})
 		c, agent := guest(t, h, m)
@@ -43,7 +46,7 @@ func TestAnAccountKeepsNoMoreThanItsQuota(t *testing.T) {
 				status, text := write(fmt.Sprint(i), 30)
 				if status == http.StatusOK {
 					kept.Add(1)
-				} else if status != 413 || text != "The account would keep 120 bytes, and may keep 100: delete files or sessions first" {
+				} else if status != 413 || text != "The account may keep 100 bytes, and this would be more: delete files or sessions first" {
 					t.Errorf("a file too many: %d %s", status, text)
 				}
 			})
@@ -60,6 +63,21 @@ func TestAnAccountKeepsNoMoreThanItsQuota(t *testing.T) {
 		if got := []int{upload(11), attach, upload(10), upload(1)}; fmt.Sprint(got) != "[413 413 200 413]" {
 			t.Errorf("an upload of 11, a file of a session, an upload of 10, another one: %v", got)
 		}
+		// What is refused is not kept either: its bytes would lie there for nobody.
+		blobs := func() (n int) {
+			_ = filepath.WalkDir(filepath.Join(h.Config.DataDir, "blobs"), func(_ string, d fs.DirEntry, _ error) error {
+				if d != nil && !d.IsDir() {
+					n++
+				}
+				return nil
+			})
+			return n
+		}
+		before := blobs()
+		_, down, why := act(t, c, "DownloadAgentMemoryFile", object{"agentId": agent, "url": remote})
+		if _, up := write("more", 50); down != 413 || why != up || blobs() != before {
+			t.Errorf("a download: %d %s, and %d files more lie in the blob store", down, why, blobs()-before)
+		}
 		// Its agent is bound too, and reads why.
 		must(t, c, "MessageSession", object{"sessionId": session, "content": text("write it down")})
 		requests := m.Requests()
@@ -70,8 +88,11 @@ func TestAnAccountKeepsNoMoreThanItsQuota(t *testing.T) {
 		for i := range 6 {
 			must(t, c, "DeleteAgentMemoryFile", object{"agentId": agent, "path": fmt.Sprint(i)})
 		}
-		if status, text := write("again", 90); status != http.StatusOK {
-			t.Errorf("after a deletion: %d %s", status, text)
+		for range 2 {
+			// A file makes room for what replaces it.
+			if status, text := write("again", 90); status != http.StatusOK {
+				t.Errorf("after a deletion: %d %s", status, text)
+			}
 		}
 		mine := h.Agent(m)
 		must(t, h.Client, "WriteAgentMemoryFile", object{"agentId": mine, "path": "a", "content": long(1000)})

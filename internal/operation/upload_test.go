@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
@@ -276,4 +277,37 @@ func TestAFileThatIsTooLargeForOneAnswerIsReadInParts(t *testing.T) {
 			t.Errorf("%v: %d", bad, status)
 		}
 	}
+}
+
+func TestAServerSweepsWhatTheOneBeforeHasLeft(t *testing.T) {
+	t.Parallel()
+	cfg := server.Config{DataDir: t.TempDir()}
+	w := world{h: servertest.Start(t, cfg)}
+	w.agent = w.h.Agent(servertest.Scripted(t))
+	id := w.beginUpload("kept.txt", 2)
+	must(t, w.h.Client, "AppendFileUploadChunk", object{"uploadId": id, "offset": 0, "content": []byte("x")})
+	w.h.Stop()
+	kept := staged(t, cfg)
+	orphan := filepath.Join(cfg.DataDir, "blobs", "staged", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	if err := os.WriteFile(orphan, []byte("left"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	past := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(orphan, past, past); err != nil {
+		t.Fatal(err)
+	}
+	h := servertest.Start(t, cfg)
+	// The sweep works beside the requests.
+	const patience = 10_000
+	for i := 0; len(staged(t, cfg)) > 1; i++ {
+		if i == patience {
+			t.Fatal("the part that no upload names is still there")
+		}
+		must(t, h.Client, "ListAgents", object{"attempt": i})
+	}
+	if left := staged(t, cfg); len(kept) != 1 || left[0] != kept[0] {
+		t.Errorf("of the parts %v is left, want %v", left, kept)
+	}
+	must(t, h.Client, "AppendFileUploadChunk", object{"uploadId": id, "offset": 1, "content": []byte("y")})
+	must(t, h.Client, "CommitFileUpload", object{"uploadId": id})
 }

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/store"
@@ -43,12 +44,15 @@ func (l *Log) PrepareAttachment(ctx context.Context, name, mimeType string, cont
 
 // PrepareAttachmentFrom is PrepareAttachment for content that does not come in one piece.
 func (l *Log) PrepareAttachmentFrom(ctx context.Context, name, mimeType string, content io.Reader) (Attachment, error) {
-	blob, err := l.opts.Blobs.Put(ctx, io.LimitReader(content, MaxAttachmentBytes+1))
+	tooLarge := func() error {
+		return fault.New(fault.TooLarge, "Attachment is too large: at most %d bytes", MaxAttachmentBytes)
+	}
+	blob, err := l.opts.Blobs.Put(ctx, bounded.Reader(content, MaxAttachmentBytes, tooLarge))
+	if refused, ok := errors.AsType[*fault.Error](err); ok {
+		return Attachment{}, refused
+	}
 	if err != nil {
 		return Attachment{}, fmt.Errorf("keep attachment: %w", err)
-	}
-	if blob.Size > MaxAttachmentBytes {
-		return Attachment{}, fault.New(fault.TooLarge, "Attachment is too large: at most %d bytes", MaxAttachmentBytes)
 	}
 	name = baseName(name)
 	if mimeType == "" {

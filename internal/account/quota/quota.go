@@ -164,8 +164,23 @@ func (q *Quota) Stored(tx store.Tx, account string) error {
 	if err != nil || used <= q.opts.Storage {
 		return err
 	}
+	return q.NoRoom()
+}
+
+// Room is how many bytes an account may add. Whoever keeps bytes before the transaction that adds them asks first, so that what
+// is refused in the end does not lie there.
+func (q *Quota) Room(tx store.Tx, account string) (int64, error) {
+	if q.exempt(account) || q.opts.Storage == math.MaxInt64 {
+		return math.MaxInt64, nil
+	}
+	used, err := Used(tx, account)
+	return max(q.opts.Storage-used, 0), err
+}
+
+// NoRoom is the refusal of bytes that there is no room for.
+func (q *Quota) NoRoom() error {
 	return q.refuse(fault.TooLarge, Storage, q.opts.Storage,
-		fmt.Sprintf("The account would keep %d bytes, and may keep %d: delete files or sessions first", used, q.opts.Storage)).With("used", used)
+		fmt.Sprintf("The account may keep %d bytes, and this would be more: delete files or sessions first", q.opts.Storage))
 }
 
 // Used is how many bytes an account keeps.

@@ -137,7 +137,7 @@ func (r *restless) read(ctx context.Context, conn *websocket.Conn) (string, erro
 // write, get every durable event exactly once and in order. What chance does is settled by the seed.
 func TestTwoHundredRestlessClientsGetEveryEventOnce(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
-		const sessions, messages, seed = 4, 24, 20261130
+		const sessions, messages, seed = 4, 15, 20261130
 		clients := 200
 		if cfg.DatabaseURL != "" {
 			// What the databases do differently shows with fewer.
