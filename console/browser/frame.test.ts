@@ -81,6 +81,7 @@ it("the side bar and the theme are remembered", async () => {
 it.each([
   ["/", "No conversations yet"],
   ["/runs", "No runs yet"],
+  ["/settings/mcp-servers", "No MCP servers yet"],
   ["/settings/secrets", "No secrets yet"],
   ["/settings/tokens", "No tokens yet"],
   ["/settings/keys", "No linked keys"],

@@ -18,6 +18,31 @@ afterAll(async () => {
   await model.stop();
 });
 
+describe("MCP servers", () => {
+  it("are connected in a form, say what is wrong with them, and are deleted", async () => {
+    const page = await rig.page("/settings/mcp-servers");
+    await page.getByRole("button", { name: "Connect a server" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("box");
+    await dialog.getByLabel("Address").fill("http://127.0.0.1:9/mcp");
+    await dialog.getByLabel("Key").fill("hush-hush");
+    await accessible(page);
+    await shoot(page, "mcp-server-form");
+    await dialog.getByRole("button", { name: "Connect" }).click();
+    const row = page.getByRole("listitem").filter({ hasText: "box" });
+    await row.getByText("does not answer").waitFor();
+    await row.getByText("127.0.0.1:9 cannot be reached").waitFor();
+    await row.getByRole("button", { name: "Ask again" }).click();
+    await row.getByText("Ask again").waitFor();
+    expect(await page.content()).not.toContain("hush-hush");
+    await accessible(page);
+    await shoot(page, "mcp-servers");
+    await row.getByRole("button", { name: "Delete box" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete the server" }).click();
+    await page.getByText("No MCP servers yet").waitFor();
+  });
+});
+
 describe("providers", () => {
   it("are connected in a form, tested with a button, and removed", async () => {
     const page = await rig.page("/settings/providers");

@@ -105,6 +105,7 @@ const settingsIndex = createRoute({
 });
 const settingsTabs = [
   createRoute({ getParentRoute: () => settings, path: "/providers", component: lazyRouteComponent(() => import("./settings/providers.tsx"), "ProvidersPage") }),
+  createRoute({ getParentRoute: () => settings, path: "/mcp-servers", component: lazyRouteComponent(() => import("./settings/mcp-servers.tsx"), "McpServersPage") }),
   createRoute({ getParentRoute: () => settings, path: "/secrets", component: lazyRouteComponent(() => import("./settings/secrets.tsx"), "SecretsPage") }),
   createRoute({ getParentRoute: () => settings, path: "/tokens", component: lazyRouteComponent(() => import("./settings/tokens.tsx"), "TokensPage") }),
   createRoute({ getParentRoute: () => settings, path: "/keys", component: lazyRouteComponent(() => import("./settings/keys.tsx"), "KeysPage") }),

@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment } from "./client.ts";
 import type {
-  Agent, AgentFields, AgentShown, LinkedKey, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Signer,
+  Agent, AgentFields, AgentShown, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Signer,
   SignIn, Token, Tool,
 } from "./types.ts";
 
@@ -120,6 +120,11 @@ export const queries = {
       enabled: provider !== "",
     }),
 
+  mcpServers: () =>
+    queryOptions({
+      queryKey: ["mcp-servers"],
+      queryFn: async ({ signal }) => (await request<{ servers: McpServer[] }>("/mcp-servers", { signal })).servers,
+    }),
   secrets: () =>
     queryOptions({
       queryKey: ["secrets"],
@@ -237,6 +242,13 @@ export const cancelRun = (runId: string) => request<{ canceled: boolean }>(`/run
 export const setProvider = (name: string, provider: ProviderConfig) =>
   request<{ provider: Provider }>(`/providers/${segment(name)}`, { method: "PUT", body: { provider } });
 export const deleteProvider = (name: string) => request<void>(`/providers/${segment(name)}`, { method: "DELETE" });
+
+export const setMcpServer = (name: string, config: McpServerConfig) =>
+  request<{ server: McpServer }>(`/mcp-servers/${segment(name)}`, { method: "PUT", body: { config } });
+export const refreshMcpServer = (name: string) => request<{ server: McpServer }>(`/mcp-servers/${segment(name)}/refresh`, { method: "POST" });
+export const loginMcpServer = (name: string) =>
+  request<{ authUrl: string; expiresAt: number }>(`/mcp-servers/${segment(name)}/login`, { method: "POST" });
+export const deleteMcpServer = (name: string) => request<void>(`/mcp-servers/${segment(name)}`, { method: "DELETE" });
 
 export const setSecret = (name: string, value: string) =>
   request<{ secret: Secret }>(`/secrets/${segment(name)}`, { method: "PUT", body: { value } });

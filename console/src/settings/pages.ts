@@ -3,6 +3,7 @@ import type { IconName } from "../ui/icon.tsx";
 
 export const settingsPages = [
   { id: "providers", to: "/settings/providers", label: "Providers", icon: "system" },
+  { id: "mcp-servers", to: "/settings/mcp-servers", label: "MCP servers", icon: "system" },
   { id: "secrets", to: "/settings/secrets", label: "Secrets", icon: "lock" },
   { id: "tokens", to: "/settings/tokens", label: "API tokens", icon: "key" },
   { id: "keys", to: "/settings/keys", label: "Linked keys", icon: "key" },
