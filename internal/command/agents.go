@@ -174,7 +174,8 @@ type definition struct {
 	Model        *string   `help:"Model of the provider." placeholder:"MODEL"`
 	Reasoning    *string   `help:"Reasoning level: minimal, low, medium, high, xhigh or max." placeholder:"LEVEL"`
 	Thoroughness *string   `help:"How much work a turn may spend: quick, normal or deep." placeholder:"LEVEL"`
-	Tools        *[]string `help:"Callables that the agent may use. This version offers none, so only an empty list is allowed; reading and writing its memory needs none." placeholder:"NAMES"`
+	Tools        *[]string `help:"Callables that the agent may use, such as web_search; an empty list is none. Reading and writing its memory needs none." placeholder:"NAMES"`
+	McpServers   *[]string `name:"mcp-servers" help:"MCP servers whose tools the agent may use; an empty list is none." placeholder:"NAMES"`
 }
 
 // check refuses values that the server would refuse, and says which are allowed.
@@ -191,16 +192,11 @@ func (d *definition) check() error {
 			return exitcode.With(exitcode.Usage, fmt.Errorf("--%s %q: use one of %s", choice.flag, *choice.value, strings.Join(choice.allowed, ", ")))
 		}
 	}
-	if d.Tools != nil {
-		if names := toolList(*d.Tools); len(names) > 0 {
-			return exitcode.With(exitcode.Usage, fmt.Errorf("--tools names %q, and this version offers no callables yet; leave the flag out", names[0]))
-		}
-	}
 	return nil
 }
 
 func (d *definition) empty() bool {
-	return d.Prompt == nil && d.Provider == nil && d.Model == nil && d.Reasoning == nil && d.Thoroughness == nil && d.Tools == nil
+	return d.Prompt == nil && d.Provider == nil && d.Model == nil && d.Reasoning == nil && d.Thoroughness == nil && d.Tools == nil && d.McpServers == nil
 }
 
 func (d *definition) apply(fields map[string]any) {
@@ -213,6 +209,9 @@ func (d *definition) apply(fields map[string]any) {
 	}
 	if d.Tools != nil {
 		fields["tools"] = toolList(*d.Tools)
+	}
+	if d.McpServers != nil {
+		fields["mcpServers"] = toolList(*d.McpServers)
 	}
 }
 
