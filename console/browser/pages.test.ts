@@ -58,6 +58,7 @@ const places: readonly Place[] = [
   { name: "memory-file", path: () => `/agents/${ids.agent}/memory?file=notes%2Ftea.md`, api: "**/memory/notes/tea.md", loading: "Loading the file", ready: text("Green, not black.") },
   { name: "agent-runs", path: () => `/agents/${ids.agent}/runs`, api: "**/api/v1/runs?*", loading: "Loading the runs", ready: text("please write the report") },
   { name: "agent-sessions", path: () => `/agents/${ids.agent}/sessions`, api: "**/api/v1/sessions?*", loading: "Loading the conversations", ready: text("Weekly report") },
+  { name: "agent-sharing", path: () => `/agents/${ids.agent}/sharing`, api: "**/api/v1/agents/*/collaborators", loading: "Loading who works with the agent", ready: text("owner") },
   { name: "runs", path: () => "/runs", api: "**/api/v1/runs?*", loading: "Loading the runs", ready: text("please write the report") },
   { name: "run", path: () => `/runs/${ids.run}`, api: `**/api/v1/runs/*`, loading: "Loading the run", ready: text(/Succeeded after/) },
   { name: "providers", path: () => "/settings/providers", api: "**/api/v1/providers", loading: "Loading the providers", ready: text("OpenAI-compatible") },

@@ -43,6 +43,29 @@ describe("MCP servers", () => {
   });
 });
 
+describe("sharing", () => {
+  it("invites, shows who has not accepted, opens the agent to everybody, and removes", async () => {
+    const agent = await rig.server.scriptedAgent(model.url, "Shared");
+    const page = await rig.page(`/agents/${agent}/sharing`);
+    await page.getByRole("button", { name: "Invite" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Account").fill("z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK");
+    await dialog.getByRole("button", { name: "Changes and chats" }).click();
+    await accessible(page);
+    await dialog.getByRole("button", { name: "Invite" }).click();
+    const row = page.getByRole("listitem").filter({ hasText: "z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK" });
+    await row.getByText("writer").waitFor();
+    await row.getByText("has not accepted yet").waitFor();
+    const open = page.getByRole("button", { name: "Read", exact: true });
+    await open.click();
+    await page.getByRole("button", { name: "Read", exact: true, pressed: true }).waitFor();
+    await accessible(page);
+    await row.getByRole("button", { name: /^Remove/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove the account" }).click();
+    await row.waitFor({ state: "detached" });
+  });
+});
+
 describe("providers", () => {
   it("are connected in a form, tested with a button, and removed", async () => {
     const page = await rig.page("/settings/providers");

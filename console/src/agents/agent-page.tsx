@@ -22,6 +22,7 @@ const tabs = [
   { to: "/agents/$agentId/memory", label: "Memory" },
   { to: "/agents/$agentId/runs", label: "Runs" },
   { to: "/agents/$agentId/sessions", label: "Sessions" },
+  { to: "/agents/$agentId/sharing", label: "Sharing" },
 ] as const;
 
 const useAgentId = (): string => useParams({ from: "/app/agents/$agentId" }).agentId;

@@ -1,11 +1,12 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { queries } from "../api/operations.ts";
+import { acceptInvite, declineInvite, queries } from "../api/operations.ts";
 import type { Agent } from "../api/types.ts";
 import { Icon } from "../ui/icon.tsx";
-import { Empty, Failed, Skeleton } from "../ui/state.tsx";
+import { Empty, explain, Failed, Skeleton } from "../ui/state.tsx";
 import { Ago } from "../ui/time.tsx";
 import { useTitle } from "../ui/title.ts";
+import { toast } from "../ui/toast.tsx";
 
 const newAgent = (
   <Link to="/agents/new" className="button primary">
@@ -23,6 +24,7 @@ export function AgentsPage() {
         <span className="grow" />
         {agents.isSuccess && agents.data.length > 0 && newAgent}
       </div>
+      <Invites />
       {agents.isPending ? (
         <div className="agent-grid" role="status" aria-label="Loading the agents">
           {[0, 1, 2].map((i) => (
@@ -49,6 +51,35 @@ export function AgentsPage() {
         </ul>
       )}
     </div>
+  );
+}
+
+/** What others invited this account to, while there is any. */
+function Invites() {
+  const invites = useQuery(queries.invites());
+  const client = useQueryClient();
+  const answer = async (run: Promise<unknown>): Promise<void> => {
+    await run.catch((error: unknown) => toast(explain(error)));
+    await client.invalidateQueries({ queryKey: ["agents"] });
+  };
+  if (!invites.data?.length) return null;
+  return (
+    <ul className="plain card settings-list" aria-label="Invitations">
+      {invites.data.map((invite) => (
+        <li key={invite.agentId} className="settings-row">
+          <div className="grow">
+            <strong>{invite.agentName}</strong> <span className="chip">{invite.role}</span>
+            <div className="mono small muted truncate">{invite.ownerAccountId}</div>
+          </div>
+          <button type="button" className="button primary" onClick={() => void answer(acceptInvite(invite.agentId))}>
+            Accept
+          </button>
+          <button type="button" className="button" onClick={() => void answer(declineInvite(invite.agentId))}>
+            Decline
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment } from "./client.ts";
 import type {
-  Agent, AgentFields, AgentShown, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Signer,
+  Agent, AgentFields, AgentShown, Invite, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Sharing, Signer,
   SignIn, Token, Tool,
 } from "./types.ts";
 
@@ -53,6 +53,16 @@ export const queries = {
     queryOptions({
       queryKey: ["agents", agentId, "tools"],
       queryFn: async ({ signal }) => (await request<{ tools: Tool[] }>(`/agents/${segment(agentId)}/tools`, { signal })).tools,
+    }),
+  collaborators: (agentId: string) =>
+    queryOptions({
+      queryKey: ["agents", agentId, "collaborators"],
+      queryFn: ({ signal }) => request<Sharing>(`/agents/${segment(agentId)}/collaborators`, { signal }),
+    }),
+  invites: () =>
+    queryOptions({
+      queryKey: ["agents", "invites"],
+      queryFn: async ({ signal }) => (await request<{ invites: Invite[] }>("/invites", { signal })).invites,
     }),
   memory: (agentId: string) =>
     queryOptions({
@@ -260,6 +270,23 @@ export const deleteToken = (tokenId: string) => request<void>(`/tokens/${segment
 export const deleteSignIn = (signInId: string) => request<void>(`/sign-ins/${segment(signInId)}`, { method: "DELETE" });
 export const addKey = (key: string, name: string) => request<unknown>("/keys", { method: "POST", body: { key, name } });
 export const deleteKey = (keyId: string) => request<void>(`/keys/${segment(keyId)}`, { method: "DELETE" });
+const collaboratorPath = (agentId: string, accountId: string): string => `/agents/${segment(agentId)}/collaborators/${segment(accountId)}`;
+
+export const inviteCollaborator = (agentId: string, accountId: string, role: "reader" | "writer") =>
+  request<void>(collaboratorPath(agentId, accountId), { method: "PUT", body: { role } });
+export const removeCollaborator = (agentId: string, accountId: string) => request<void>(collaboratorPath(agentId, accountId), { method: "DELETE" });
+export const acceptInvite = (agentId: string) => request<void>(`/invites/${segment(agentId)}/accept`, { method: "POST" });
+export const declineInvite = (agentId: string) => request<void>(`/invites/${segment(agentId)}`, { method: "DELETE" });
+
+export type PublicAccess = "off" | "read" | "chat";
+
+/** Chat needs reading, and goes with it. */
+export async function setPublicAccess(agentId: string, access: PublicAccess): Promise<void> {
+  const path = `/agents/${segment(agentId)}`;
+  await request<void>(`${path}/public-read`, { method: "PUT", body: { publicRead: access !== "off" } });
+  if (access !== "off") await request<void>(`${path}/public-chat`, { method: "PUT", body: { publicChat: access === "chat" } });
+}
+
 export const revokeSigner = (signerId: string) => request<void>(`/signers/${segment(signerId)}`, { method: "DELETE" });
 export const deletePasskey = (passkeyId: string) => request<void>(`/passkeys/${segment(passkeyId)}`, { method: "DELETE" });
 
