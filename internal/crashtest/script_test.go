@@ -31,6 +31,7 @@ func script() scripted.Script {
 	for n := range items {
 		name := item(n)
 		turns = append(turns,
+			answer(scripted.Match{User: "open steps: “Note " + name}, text("The plan"), text(" is not settled."), calls("plan", plan(name, "done"))),
 			answer(scripted.Match{Result: "/" + name + ".md"}, text("One more"), text(" thing."),
 				calls("write", fmt.Sprintf(`{"address":"~/memory/log-%s.md","content":"log of %s"}`, name, name)), calls("plan", plan(name, "done"))),
 			answer(scripted.Match{User: "Remember " + name + "."}, text("I"), text(" note"), text(" it."),
@@ -38,6 +39,8 @@ func script() scripted.Script {
 				calls("plan", plan(name, "running")),
 				calls("read", fmt.Sprintf(`{"address":"~/memory/%s.md"}`, name))))
 	}
+	// After a crash the answer may come before the plan is settled: then the turn is handed back for it.
+	turns = append(turns, answer(scripted.Match{Result: `{"ok":true}`}, text("Now"), text(" the plan"), text(" is settled.")))
 	return scripted.Script{Turns: turns}
 }
 

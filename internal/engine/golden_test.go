@@ -29,7 +29,8 @@ func TestProvidersAreSentTheGoldenPayloads(t *testing.T) {
 			{Call: &scripted.Call{ID: "c1", Name: "write", Arguments: `{"address":"~/memory/tea.md","content":"green"}`}},
 			{Call: &scripted.Call{ID: "c2", Name: "plan", Arguments: `{"title":"Tea","steps":[{"id":"a","label":"Note","status":"done"},{"id":"b","label":"Brew","status":"running"}]}`}},
 			{Call: &scripted.Call{ID: "c3", Name: "status", Arguments: `{"title":"Tea","description":"Noted."}`}}}},
-		scripted.Turn{Steps: []scripted.Step{{Call: &scripted.Call{ID: "c4", Name: "read", Arguments: `{"address":"~/memory/tea.md"}`}}, {Call: &scripted.Call{ID: "c5", Name: "read", Arguments: ``}}}},
+		scripted.Turn{Steps: []scripted.Step{{Call: &scripted.Call{ID: "c4", Name: "read", Arguments: `{"address":"~/memory/tea.md"}`}}, {Call: &scripted.Call{ID: "c5", Name: "read", Arguments: ``}},
+			{Call: &scripted.Call{ID: "c6", Name: "plan", Arguments: `{"title":"Tea","steps":[{"id":"a","label":"Note","status":"done"},{"id":"b","label":"Brew","status":"skipped"}]}`}}}},
 		scripted.Say("Green."), scripted.Say("Nothing new."),
 	)
 	file := servertest.Call[wire.AttachmentResponse](c.Harness, "UploadSessionAttachment", wire.UploadSessionAttachmentRequest{

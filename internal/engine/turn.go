@@ -33,6 +33,9 @@ type turn struct {
 	before []model.Message
 	// said is the id of the last assistant message that this run has written.
 	said string
+	// plan is the session's when the model was asked last, and continued how often the turn was handed back since.
+	plan      *wire.RunPlan
+	continued int
 	// unrecorded is what answers have used that the run does not count yet.
 	unrecorded model.Usage
 	// generated is the usage of this execution; what earlier ones of the run used stands on its row.
@@ -156,7 +159,15 @@ func (t *turn) carryOut(ctx context.Context) error {
 		calls := callsOf(answer.Message)
 		if len(calls) == 0 {
 			t.partial.activity(wire.RunActivity{Phase: "finalizing"}, &total)
-			return t.finish(ctx, answer)
+			owed := t.owed()
+			if len(owed) == 0 || t.continued == MaxContinuations || t.speechless(answer) {
+				return t.finish(ctx, answer, owed)
+			}
+			if err := t.handBack(ctx, answer, owed); err != nil {
+				return err
+			}
+			t.newPartial()
+			continue
 		}
 		t.partial.activity(wire.RunActivity{Phase: "thinking"}, &total)
 		if err := t.act(ctx, answer, calls); err != nil {
@@ -277,6 +288,7 @@ func (t *turn) request(ctx context.Context) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
+	t.plan = st.session.Plan
 	messages := append(replay(t.log.entries), t.before...)
 	st.concurrent = t.concurrent()
 	st.idle = len(messages) > 0 && messages[len(messages)-1].Role == model.Assistant
@@ -322,6 +334,8 @@ type Input struct {
 type Output struct {
 	// AssistantEventID is the event that ended the turn.
 	AssistantEventID string `json:"assistantEventId,omitempty"`
+	// UnmetObligations is what the turn still owed when it ended.
+	UnmetObligations []wire.UnmetObligation `json:"unmetObligations,omitempty"`
 }
 
 // concurrent are the messages this run answers when another run's answer stands behind them in the log: they arrived while it

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/runs"
@@ -17,26 +16,20 @@ import (
 )
 
 // finish writes the answer and ends the run in one transaction. A turn that has spoken before its last call may end without
-// another word.
-func (t *turn) finish(ctx context.Context, answer model.Event) error {
-	text := textOf(answer.Message)
-	silent := strings.TrimSpace(text) == ""
-	if silent && t.said == "" {
+// another word. What it owes is said in the log and stays with the run.
+func (t *turn) finish(ctx context.Context, answer model.Event, owed []wire.UnmetObligation) error {
+	if t.speechless(answer) {
 		return &model.Error{Kind: model.ErrEmptyAnswer, Message: "The model ended its turn without an answer."}
 	}
 	t.engine.opts.Point(PointBeforeFinish)
 	t.partial.done()
 	return t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
-		said := t.said
-		if !silent {
-			// Finish checks the lease for both.
-			events, err := t.append(tx, nil, whole(answer.Message, nil), t.spoken(answer, text))
-			if err != nil {
-				return err
-			}
-			said = events[0].ID
+		// Finish checks the lease for both.
+		said, err := t.speak(tx, answer, owed, exhausted)
+		if err != nil {
+			return err
 		}
-		output, err := json.Marshal(Output{AssistantEventID: said})
+		output, err := json.Marshal(Output{AssistantEventID: said, UnmetObligations: owed})
 		if err != nil {
 			return fmt.Errorf("encode output: %w", err)
 		}

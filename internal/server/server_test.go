@@ -68,7 +68,7 @@ func TestATurnWithToolCallsStreamsAndIsWrittenDown(t *testing.T) {
 			scripted.Turn{Steps: []scripted.Step{
 				{Text: "Let me note that."},
 				{Call: &scripted.Call{ID: "c1", Name: "write", Arguments: `{"address":"~/memory/tea.md","content":"green"}`}},
-				{Call: &scripted.Call{ID: "c2", Name: "plan", Arguments: `{"steps":[{"id":"a","label":"Note","status":"running"}]}`}},
+				{Call: &scripted.Call{ID: "c2", Name: "plan", Arguments: `{"steps":[{"id":"a","label":"Note","status":"done"}]}`}},
 			}},
 			scripted.Turn{Steps: []scripted.Step{
 				{Call: &scripted.Call{ID: "c1", Name: "read", Arguments: `{"address":"~/memory/tea.md"}`}},
@@ -98,7 +98,7 @@ func TestATurnWithToolCallsStreamsAndIsWrittenDown(t *testing.T) {
 		}
 		got := servertest.Until(t, frames, func(f client.Frame) bool { return f.Seq == 7 })
 		checkStream(t, got, "You like green tea.")
-		if plan := servertest.Call[wire.GetSessionResponse](h, "GetSession", map[string]any{"sessionId": session}).Session.Plan; plan == nil || plan.Steps[0].Status != "running" {
+		if plan := servertest.Call[wire.GetSessionResponse](h, "GetSession", map[string]any{"sessionId": session}).Session.Plan; plan == nil || plan.Steps[0].Status != "done" {
 			t.Errorf("plan of the session: %+v", plan)
 		}
 	})
