@@ -13,5 +13,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-  server: { proxy: { "/api": { target: server, changeOrigin: true }, "/openapi.json": server } },
+  server: { proxy: { "/api": { target: server, changeOrigin: true, ws: true }, "/openapi.json": server } },
 });

@@ -21,7 +21,7 @@ const silence = { waitMillis: 120_000 };
 beforeAll(async () => {
   model = await startModel([
     { match: { user: "stream" }, repeat: true, steps: [{ text: "First **part**.\n\n" }, { text: "Second part, still go" }, silence] },
-    { match: { user: "tools" }, steps: [{ text: "Looking." }, read("tea"), { call: { name: "write", arguments: '{"address":"~/memory/new.md","content":"x"}' } }] },
+    { match: { user: "gadgets" }, steps: [{ text: "Looking." }, read("tea"), { call: { name: "write", arguments: '{"address":"~/memory/new.md","content":"x"}' } }] },
     { match: { user: "beside" }, steps: [{ call: { name: "write", arguments: '{"address":"~/memory/new.md","content":"x"}' } }] },
     { match: { user: "many" }, steps: [...["a", "b", "c", "d", "e"].map(read)] },
     { match: { user: "plan" }, steps: [plan("done", "running", "pending")] },
@@ -135,6 +135,44 @@ it("formulas and code are drawn as what they are", async () => {
   }
 });
 
+it("stays live in more windows than a browser opens connections", async () => {
+  const session = await rig.server.session(agent, "Watched by eight");
+  const pages: Page[] = [];
+  for (let i = 0; i < 8; i++) {
+    const page = await rig.page(`/sessions/${session}`);
+    await page.getByText("Say something to Scripted").waitFor();
+    pages.push(page);
+  }
+  await rig.server.say(session, "hello all");
+  for (const page of pages) await log(page).getByText("An ordinary answer.").waitFor();
+  // Each has one socket, and connections are left for everything else.
+  await say(pages[7] as Page, "hello again");
+  for (const page of pages) await expect.poll(() => log(page).getByText("hello again").count()).toBe(1);
+});
+
+it("follows without sockets where none can be opened", async () => {
+  rig.expected = ["WebSocket"];
+  const page = await rig.page("/settings/appearance");
+  await page.addInitScript(() => {
+    const opened: string[] = [];
+    Object.assign(globalThis, { opened });
+    globalThis.WebSocket = class extends WebSocket {
+      constructor(url: string | URL) {
+        opened.push(String(url));
+        super(String(url).replace("/tunnel", "/nothing"));
+      }
+    };
+  });
+  const session = await rig.server.session(agent, "Behind a proxy");
+  await page.goto(`/sessions/${session}`);
+  await page.getByText("Say something to Scripted").waitFor();
+  await rig.server.say(session, "hello");
+  await log(page).getByText("An ordinary answer.").waitFor();
+  await rig.server.say(session, "once more");
+  await log(page).getByText("once more").waitFor();
+  expect(await page.evaluate(() => (globalThis as unknown as { opened: string[] }).opened.length)).toBeGreaterThan(0);
+});
+
 describe("the model of a conversation", () => {
   it("is chosen for this conversation alone, and given back", async () => {
     const { page, session } = await opened();
@@ -240,7 +278,7 @@ it("a conversation that is deleted elsewhere says so", async () => {
 describe("tool calls", () => {
   it("are one line each, which opens to the data and to the JSON behind it", async () => {
     const { page } = await opened();
-    await say(page, "use tools");
+    await say(page, "use gadgets");
     await log(page).getByText("An ordinary answer.").waitFor();
     const line = log(page).getByRole("button", { name: /Wrote ~\/memory\/new.md/ });
     await line.click();

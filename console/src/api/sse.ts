@@ -1,6 +1,7 @@
-// Server-sent events over fetch: unlike EventSource it sees refusals, resumes from a position that the caller owns, and can be
+// Server-sent events over the window's tunnel or fetch: unlike EventSource it sees refusals, resumes from a position that the caller owns, and can be
 // let go while the page is hidden.
 import { ApiError, refusal } from "./client.ts";
+import { openStream } from "./tunnel.ts";
 
 export interface StreamMessage {
   event: string;
@@ -74,7 +75,7 @@ const firstPause = 250;
 const longestPause = 5_000;
 /** The server sends at least a comment every 15 s; a silence this long means that the connection is dead. */
 const silence = 40_000;
-/** A hidden page gives its connections back: browsers allow six to a server, for all tabs together. */
+/** A hidden page gives its connection back: nobody looks at it, and the server has less to do. */
 const hiddenGrace = 5_000;
 
 /** Follows a stream until close is called. */
@@ -151,7 +152,7 @@ export class EventStream {
     const attempt = new AbortController();
     this.attempt = attempt;
     try {
-      const response = await fetch(this.options.url(), { headers: { Accept: "text/event-stream" }, signal: attempt.signal });
+      const response = await openStream(this.options.url(), attempt.signal);
       if (!response.ok || response.body === null) {
         if (response.status >= 400 && response.status < 500 && response.status !== 429) {
           const error = await refusal(response);

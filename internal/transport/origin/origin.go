@@ -46,6 +46,9 @@ func New(publicURL, listen string) *Policy {
 // Origin is the origin of the page: the public URL's, or localhost's.
 func (p *Policy) Origin() string { return p.base.String() }
 
+// Host is the host of the page's origin, with its port if that is not the usual one.
+func (p *Policy) Host() string { return p.base.Host }
+
 // Name is the host name of the page, without a port.
 func (p *Policy) Name() string { return p.base.Hostname() }
 

@@ -49,6 +49,9 @@ type Server struct {
 	opts    Options
 	mux     *http.ServeMux
 	streams live.Group
+	tunnels live.Group
+	// follows are the patterns of the streams' routes, which a tunnel may carry.
+	follows map[string]bool
 	quota   quota
 	// sent counts the events of all streams.
 	sent atomic.Int64
@@ -76,12 +79,16 @@ func New(opts Options) *Server {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{opts: opts, mux: http.NewServeMux()}
+	s := &Server{opts: opts, mux: http.NewServeMux(), follows: map[string]bool{}}
 	endpoints := s.endpoints()
 	for i := range endpoints {
 		e := &endpoints[i]
 		s.mux.HandleFunc(e.Method+" "+Base+e.Path, s.serve(e))
+		if e.events != nil {
+			s.follows[e.Method+" "+Base+e.Path] = true
+		}
 	}
+	s.mux.HandleFunc("GET "+TunnelPath, s.serve(&endpoint{id: "Tunnel", handle: s.tunnel}))
 	s.document = sync.OnceValue(func() []byte { return document(endpoints) })
 	s.mux.HandleFunc("GET "+DocumentPath, s.describe)
 	s.mux.Handle("/", s.unrouted(endpoints))

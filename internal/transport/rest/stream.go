@@ -328,5 +328,8 @@ func (f *follower) write(b []byte) error {
 // Streams returns how many event streams are open, and how many events were sent on all of them so far.
 func (s *Server) Streams() (open int, sent int64) { return s.streams.Len(), s.sent.Load() }
 
-// Close ends the streams and waits until they have ended or ctx does.
-func (s *Server) Close(ctx context.Context) { s.streams.Close(ctx) }
+// Close ends the streams and what carries them, and waits until they have ended or ctx does.
+func (s *Server) Close(ctx context.Context) {
+	s.streams.Close(ctx)
+	s.tunnels.Close(ctx)
+}
