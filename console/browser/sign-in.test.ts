@@ -12,7 +12,7 @@ it("the link that the first start prints signs in, once, and leaves no code in t
   await page.goto(rig.server.link);
   await page.getByRole("heading", { name: "What shall we work on?" }).waitFor();
   expect(page.url()).toBe(`${rig.server.url}/`);
-  rig.expected = ["status of 401"];
+  rig.expected = ["status of 401", "HTTP Authentication failed"];
   const second = await rig.stranger();
   await second.goto(rig.server.link);
   await second.getByRole("alert").getByText(/was used already/).waitFor();
@@ -20,7 +20,7 @@ it("the link that the first start prints signs in, once, and leaves no code in t
 });
 
 it("a pasted link or code signs in, and leads back to where one wanted to go", async () => {
-  rig.expected = ["status of 401"];
+  rig.expected = ["status of 401", "HTTP Authentication failed"];
   const page = await rig.stranger();
   await page.goto("/runs?status=failed");
   await page.getByRole("heading", { name: "Sign in to Loam" }).waitFor();
@@ -48,7 +48,7 @@ it("looks right in light and dark, wide and narrow", async () => {
 });
 
 it("signing out ends the session on the server, in every tab", async () => {
-  rig.expected = ["status of 401"];
+  rig.expected = ["status of 401", "HTTP Authentication failed"];
   const page = await rig.stranger();
   await page.goto(await rig.server.command("link"));
   await page.getByRole("button", { name: "Account" }).click();
@@ -92,7 +92,7 @@ it("a passkey is added, signs in, and is removed", async () => {
 });
 
 it("the settings list the browsers that are signed in, end them, and make a link for another one", async () => {
-  rig.expected = ["status of 401"];
+  rig.expected = ["status of 401", "HTTP Authentication failed"];
   const page = await rig.page("/settings/sign-ins");
   const here = page.getByRole("listitem").filter({ hasText: "this one" });
   await here.waitFor();
