@@ -40,6 +40,9 @@ type effect struct {
 	sleep   int64
 	// begun says that an earlier execution has written its first entry.
 	begun bool
+	// action is what a tool call does, or failure why it cannot.
+	action  Action
+	failure *Failure
 }
 
 // finished is the end of an effect that was carried out: what to write of it, or why this execution cannot go on.
@@ -193,7 +196,12 @@ func (x *execution) launch() error {
 			}
 		}
 		x.pending[e.entry.CallSeq] = e
-		if e.entry.Op == "" || e.entry.Op == OpTool && !x.Effects.Pure(e.entry.Tool) {
+	}
+	for _, e := range asked {
+		if err := x.prepare(e); err != nil {
+			return err
+		}
+		if !e.begun && (e.entry.Op == "" || e.entry.Op == OpTool && !e.action.Pure) {
 			announced = append(announced, e.entry)
 		}
 	}
@@ -213,15 +221,31 @@ func (x *execution) launch() error {
 	return nil
 }
 
+// prepare finds out what a tool call does. One that cannot be made leads to nothing, like a pure one.
+func (x *execution) prepare(e *effect) error {
+	if e.entry.Op != OpTool || x.record.results[e.entry.CallSeq] != nil {
+		return nil
+	}
+	action, err := x.Effects.Prepare(x.ctx, Call{
+		Seq: e.entry.CallSeq, Tool: e.entry.Tool, Input: e.entry.Input, Description: e.entry.Description, Begun: e.begun,
+	})
+	if err == nil {
+		e.action = action
+		return nil
+	}
+	e.action.Pure = true
+	e.failure, err = asFailure(err)
+	return err
+}
+
 // carryOut begins one effect.
 func (x *execution) carryOut(e *effect) error {
 	switch {
 	case e.entry.Op == OpTool:
 		x.working++
-		entry, begun := e.entry, e.begun
 		x.effects.Go(func() {
 			select {
-			case x.finished <- x.call(entry, begun):
+			case x.finished <- x.call(e):
 			case <-x.ctx.Done():
 			}
 		})
@@ -232,24 +256,27 @@ func (x *execution) carryOut(e *effect) error {
 }
 
 // call carries out a tool call. That of a pure tool is not written before, but with its result.
-func (x *execution) call(entry Entry, begun bool) finished {
-	output, err := x.Effects.Call(x.ctx, Call{
-		Seq: entry.CallSeq, Tool: entry.Tool, Input: entry.Input, Description: entry.Description, Begun: begun,
-	})
-	if err == nil && len(output) > MaxResult {
-		err = &Failure{Code: "too_large", Message: fmt.Sprintf(
-			"%s returned %d bytes, more than the %d KiB that a script gets at once.", entry.Tool, len(output), MaxResult>>10)}
-	}
-	result := Entry{Kind: KindResult, CallSeq: entry.CallSeq, Status: Succeeded, Output: output}
-	if err != nil {
-		f, fatal := asFailure(err)
-		if fatal != nil {
-			return finished{err: fatal}
+func (x *execution) call(e *effect) finished {
+	result := Entry{Kind: KindResult, CallSeq: e.entry.CallSeq, Status: Succeeded}
+	f := e.failure
+	if f == nil {
+		output, change, err := e.action.Run(x.ctx)
+		if err == nil && len(output) > MaxResult {
+			err = &Failure{Code: "too_large", Message: fmt.Sprintf(
+				"%s returned %d bytes, more than the %d KiB that a script gets at once.", e.entry.Tool, len(output), MaxResult>>10)}
 		}
-		result.Status, result.Output, result.Error = Failed, nil, f
+		if err != nil {
+			if f, err = asFailure(err); err != nil {
+				return finished{err: err}
+			}
+		}
+		result.Output, result.Change = output, change
 	}
-	if !begun && x.Effects.Pure(entry.Tool) {
-		return finished{entries: []Entry{entry, result}}
+	if f != nil {
+		result.Status, result.Output, result.Change, result.Error = Failed, nil, nil, f
+	}
+	if !e.begun && e.action.Pure {
+		return finished{entries: []Entry{e.entry, result}}
 	}
 	return finished{entries: []Entry{result}}
 }

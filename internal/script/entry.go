@@ -80,6 +80,9 @@ type Entry struct {
 	Phase string          `json:"phase,omitempty"`
 	OK    *bool           `json:"ok,omitempty"`
 	Plan  json.RawMessage `json:"plan,omitempty"`
+
+	// Change is made in the transaction that appends the entry, see Journal.
+	Change Change `json:"-"`
 }
 
 // Statuses of a result.

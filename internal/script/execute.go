@@ -9,14 +9,17 @@ import (
 
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/script/quickjs"
+	"github.com/loam-agents/loam/internal/store"
 )
 
 // Journal is what a run has written. Its methods are called by one goroutine.
 type Journal interface {
 	// Load returns the entries behind the first n, in order.
 	Load(ctx context.Context, n int) ([]Entry, error)
-	// Append makes entries durable, in order and all at once, or fails. It returns how many entries the journal has now.
-	Append(ctx context.Context, entries ...Entry) (total int, err error)
+	// Append makes entries durable, in order and all at once, or fails. In the same transaction, and first, it makes the changes
+	// of those that have one (Entry.Change), whose output is theirs: a change that cannot be made gives its entry an error instead
+	// and leaves nothing behind. It returns how many entries the journal has now.
+	Append(ctx context.Context, entries ...*Entry) (total int, err error)
 	// Changed has a value when somebody else has appended: a signal, the end of a child.
 	Changed() <-chan struct{}
 }
@@ -31,13 +34,22 @@ type Call struct {
 	Begun bool
 }
 
+// Action is a call that was understood and not yet carried out.
+type Action struct {
+	// Pure says that it changes nothing, so that it need not be announced in the journal before it is carried out.
+	Pure bool
+	// Run carries it out, on a goroutine of its own, and returns its output as JSON, or a change of the database that has one. A
+	// *Failure is thrown inside the program; any other error ends the execution without a word in the journal.
+	Run func(ctx context.Context) (json.RawMessage, Change, error)
+}
+
+// Change is a change of the database that is made in the transaction which records it. It returns the output of its call.
+type Change func(tx store.Tx) (json.RawMessage, error)
+
 // Effects carries out what programs ask for.
 type Effects interface {
-	// Pure tells whether calls of a tool change nothing, so that they need not be announced in the journal before they are made.
-	Pure(tool string) bool
-	// Call carries out a call and returns its output as JSON. A *Failure is thrown inside the program; any other error ends the
-	// execution without a word in the journal. It is called on a goroutine of its own.
-	Call(ctx context.Context, call Call) (json.RawMessage, error)
+	// Prepare understands a call and changes nothing. A *Failure is thrown inside the program.
+	Prepare(ctx context.Context, call Call) (Action, error)
 	// Delegate begins a child run and appends the entry, with the id of the child in it, in one transaction. The child's end
 	// appends the result. A *Failure is thrown inside the program and journaled.
 	Delegate(ctx context.Context, entry Entry) (Entry, error)
@@ -176,7 +188,11 @@ func (x *execution) flush(more ...Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	total, err := x.Journal.Append(x.ctx, entries...)
+	list := make([]*Entry, len(entries))
+	for i := range entries {
+		list[i] = &entries[i]
+	}
+	total, err := x.Journal.Append(x.ctx, list...)
 	if err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}

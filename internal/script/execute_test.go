@@ -38,13 +38,14 @@ func TestAProgramReturnsWhatItMakesOfItsInputAndItsTools(t *testing.T) {
 		`return (await ctx.parallelSettled([() => ctx.call("none"), () => 1])).map((r) => r.status + (r.reason?.code ?? ""))`:                 `["rejectedunknown-tool","fulfilled"]`,
 		`try { await ctx.call("none", {x: 1}) } catch (e) { return [e.code, e.message, e.retryable, e.tool, e.callSeq, e instanceof Error] }`: `["unknown-tool","There is no tool named none",false,"none",1,true]`,
 		`return ctx.minutes(2) + ctx.hours(1)`:                                                                                                `3720000`,
-		`return ctx.now()`:                                                                                                                    `1000000`,
-		`return await ctx.step("add", async () => 5)`:                                                                                         `5`,
-		`try { ctx.call(5) } catch (e) { return e.message }`:                                                                                  `"ctx.call takes the name of a tool"`,
-		`try { ctx.sleep(-1) } catch (e) { return e.message }`:                                                                                `"ctx.sleep takes milliseconds, from 0 to a year"`,
-		`return [...new TextEncoder().encode("aß€😀\ud800")].join()`:                                                                           `"97,195,159,226,130,172,240,159,152,128,239,191,189"`,
-		`return new TextDecoder().decode(new Uint8Array([0xef,0xbb,0xbf,97,0xc3,0x9f,0xe2,0x82,0xed,0xa0,0x80,0xf0,0x9f,0x98,0x80]))`:         `"aß�` + `���😀"`,
-		`return typeof eval + typeof Function.prototype`:                                                                                      ``,
+		`return await ctx.call("change", { b: 2 })`:                                                                                           `{"changed":{"b":2}}`,
+		`return ctx.now()`: `1000000`,
+		`return await ctx.step("add", async () => 5)`:                                                                                 `5`,
+		`try { ctx.call(5) } catch (e) { return e.message }`:                                                                          `"ctx.call takes the name of a tool"`,
+		`try { ctx.sleep(-1) } catch (e) { return e.message }`:                                                                        `"ctx.sleep takes milliseconds, from 0 to a year"`,
+		`return [...new TextEncoder().encode("aß€😀\ud800")].join()`:                                                                   `"97,195,159,226,130,172,240,159,152,128,239,191,189"`,
+		`return new TextDecoder().decode(new Uint8Array([0xef,0xbb,0xbf,97,0xc3,0x9f,0xe2,0x82,0xed,0xa0,0x80,0xf0,0x9f,0x98,0x80]))`: `"aß�` + `���😀"`,
+		`return typeof eval + typeof Function.prototype`:                                                                              ``,
 	} {
 		if want == "" {
 			continue

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/script"
+	"github.com/loam-agents/loam/internal/store"
 )
 
 func TestMain(m *testing.M) {
@@ -71,7 +72,7 @@ func (j *journal) Load(_ context.Context, n int) ([]script.Entry, error) {
 	return out, nil
 }
 
-func (j *journal) Append(_ context.Context, entries ...script.Entry) (int, error) {
+func (j *journal) Append(_ context.Context, entries ...*script.Entry) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.appends++
@@ -87,8 +88,14 @@ func (j *journal) Append(_ context.Context, entries ...script.Entry) (int, error
 	return len(j.entries), nil
 }
 
-func (j *journal) write(entries []script.Entry) error {
+func (j *journal) write(entries []*script.Entry) error {
 	for _, e := range entries {
+		if e.Change != nil {
+			var err error
+			if e.Output, err = e.Change(nil); err != nil {
+				return err
+			}
+		}
 		b, err := json.Marshal(e)
 		if err != nil {
 			return err
@@ -105,8 +112,10 @@ func (j *journal) deliver(t *testing.T, entries ...script.Entry) {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.write(entries); err != nil {
-		t.Fatal(err)
+	for i := range entries {
+		if err := j.write([]*script.Entry{&entries[i]}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	select {
 	case j.changed <- struct{}{}:
@@ -134,21 +143,27 @@ type world struct {
 	children int
 }
 
-func (w *world) Pure(tool string) bool { return w.pure[tool] }
-
-func (w *world) Call(ctx context.Context, c script.Call) (json.RawMessage, error) {
+func (w *world) Prepare(_ context.Context, c script.Call) (script.Action, error) {
 	w.mu.Lock()
-	w.calls = append(w.calls, c.Tool+string(c.Input))
+	defer w.mu.Unlock()
 	tool := w.tools[c.Tool]
-	w.mu.Unlock()
 	if tool == nil {
-		return nil, &script.Failure{Code: "unknown-tool", Message: "There is no tool named " + c.Tool}
+		return script.Action{}, &script.Failure{Code: "unknown-tool", Message: "There is no tool named " + c.Tool}
 	}
-	v, err := tool(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(v)
+	return script.Action{Pure: w.pure[c.Tool], Run: func(ctx context.Context) (json.RawMessage, script.Change, error) {
+		w.mu.Lock()
+		w.calls = append(w.calls, c.Tool+string(c.Input))
+		w.mu.Unlock()
+		v, err := tool(ctx, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		output, err := json.Marshal(v)
+		if c.Tool == "change" {
+			return nil, func(store.Tx) (json.RawMessage, error) { return output, err }, nil
+		}
+		return output, nil, err
+	}}, nil
 }
 
 func (w *world) Delegate(ctx context.Context, e script.Entry) (script.Entry, error) {
@@ -160,7 +175,7 @@ func (w *world) Delegate(ctx context.Context, e script.Entry) (script.Entry, err
 	w.children++
 	w.mu.Unlock()
 	e.ChildRunID = "child-" + string(rune('0'+w.children))
-	_, err := w.journal.Append(ctx, e)
+	_, err := w.journal.Append(ctx, &e)
 	return e, err
 }
 
@@ -188,7 +203,8 @@ func setup(t testing.TB, source string) *bundle {
 	t.Helper()
 	b := &bundle{journal: newJournal(), clock: clock.NewFake(time.UnixMilli(1_000_000))}
 	b.world = &world{journal: b.journal, pure: map[string]bool{"echo": true, "read": true}, tools: map[string]func(context.Context, script.Call) (any, error){
-		"echo": func(_ context.Context, c script.Call) (any, error) { return c.Input, nil },
+		"echo":   func(_ context.Context, c script.Call) (any, error) { return c.Input, nil },
+		"change": func(_ context.Context, c script.Call) (any, error) { return map[string]any{"changed": c.Input}, nil },
 		"send": func(_ context.Context, c script.Call) (any, error) {
 			return map[string]any{"sent": c.Input, "begun": c.Begun}, nil
 		},
