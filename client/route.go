@@ -90,6 +90,7 @@ func routes() map[string]route {
 		"GetRun":        {method: get, path: "/runs/{runId}"},
 		"GetRunJournal": {method: get, path: "/runs/{runId}/journal"},
 		"CancelRun":     {method: post, path: "/runs/{runId}/cancel"},
+		"StartScript":   {method: post, path: "/agents/{agentId}/scripts"},
 		"SignalRun":     {method: post, path: "/runs/{runId}/signal"},
 
 		"ListModelProviders":  {method: get, path: "/providers"},

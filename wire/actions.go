@@ -206,6 +206,21 @@ type RunResponse struct {
 	Run RunInfo `json:"run"`
 }
 
+// StartScriptRequest runs a script with what an agent may do. Script is a module of at most 256 KiB that exports an async function of
+// (input, ctx), in JavaScript or TypeScript; Input is any value of at most 1 MiB of JSON.
+type StartScriptRequest struct {
+	AgentID         string  `json:"agentId"`
+	Script          string  `json:"script"`
+	Input           any     `json:"input,omitempty"`
+	Title           *string `json:"title,omitempty"`
+	ClientRequestID *string `json:"clientRequestId,omitempty"`
+}
+
+// StartScriptResponse names the run.
+type StartScriptResponse struct {
+	RunID string `json:"runId"`
+}
+
 // SignalRunRequest gives a run a signal: a name of at most 128 bytes, and any value of at most 64 KiB of JSON.
 type SignalRunRequest struct {
 	RunID   string `json:"runId"`

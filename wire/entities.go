@@ -227,6 +227,8 @@ type RunInfo struct {
 	Title              string `json:"title"`
 	ChildRunCount      int64  `json:"childRunCount,omitempty"`
 	Status             string `json:"status"`
+	// SourceText is the script of a workflow, where one run is read.
+	SourceText string `json:"sourceText,omitempty"`
 	// Wait is what a waiting run waits for: the most urgent thing when there are several.
 	Wait  *RunWait  `json:"wait,omitempty"`
 	Plan  *RunPlan  `json:"plan,omitempty"`

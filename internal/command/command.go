@@ -14,6 +14,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/command/exitcode"
 	"github.com/loam-agents/loam/internal/command/setting"
+	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/web/pdftext"
 )
 
@@ -70,8 +71,12 @@ func isTerminal(stream any) bool {
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
-	if slices.Equal(os.Args[1:], []string{pdftext.Argument}) {
+	// Work that foreign data could turn against the process has one of its own.
+	switch {
+	case slices.Equal(os.Args[1:], []string{pdftext.Argument}):
 		return pdftext.Main(os.Stdin, os.Stdout)
+	case slices.Equal(os.Args[1:], []string{script.Argument}):
+		return script.Main(os.Stdin, os.Stdout)
 	}
 	ctx, watch, stop := watchSignals(context.Background())
 	defer stop()

@@ -16,6 +16,7 @@ import (
 type runsCommand struct {
 	List    runsList    `cmd:"" default:"withargs" help:"List runs, the newest first."`
 	Show    runsShow    `cmd:"" help:"Print a run."`
+	Start   runsStart   `cmd:"" help:"Run a script with what an agent may do."`
 	Watch   runsWatch   `cmd:"" help:"Follow a run and what it started until it ends."`
 	Journal runsJournal `cmd:"" help:"Print the journal of a script."`
 	Signal  runsSignal  `cmd:"" help:"Give a run that waits for it a signal."`
@@ -206,79 +207,6 @@ func (c *runsCancel) Run(ctx context.Context, a *app) error {
 		text = run.ID + " had ended already"
 	}
 	_, err = fmt.Fprintln(a.out, text)
-	return err
-}
-
-type runsSignal struct {
-	connection
-	ID      string `arg:"" name:"run" help:"Id of the run, or its beginning."`
-	Signal  string `arg:"" help:"Name of the signal. A run that waits for any answers to \"answer\"."`
-	Payload string `arg:"" optional:"" help:"What the run gets, as JSON."`
-}
-
-// Run gives a run a signal. A run that does not wait for it is told of and no failure.
-func (c *runsSignal) Run(ctx context.Context, a *app) error {
-	request := wire.SignalRunRequest{Signal: c.Signal}
-	if c.Payload != "" {
-		if err := json.Unmarshal([]byte(c.Payload), &request.Payload); err != nil {
-			return exitcode.With(exitcode.Usage, fmt.Errorf("the payload is not JSON: %w", err))
-		}
-	}
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	run, err := findRun(ctx, cl, c.ID)
-	if err != nil {
-		return err
-	}
-	request.RunID = run.ID
-	reply, err := client.Call[wire.SignalRunResponse](ctx, cl, "SignalRun", request)
-	if err != nil {
-		return err
-	}
-	text := "delivered to " + run.ID
-	if !reply.Delivered {
-		text = run.ID + " does not wait for " + printable(c.Signal)
-	}
-	_, err = fmt.Fprintln(a.out, text)
-	return err
-}
-
-type runsJournal struct {
-	connection
-	ID    string `arg:"" name:"run" help:"Id of the run, or its beginning."`
-	After int64  `help:"Only what stands behind this number."`
-	JSON  bool   `help:"Print each entry as a line of JSON."`
-}
-
-// Run prints the journal of a run, which only scripts have.
-func (c *runsJournal) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	run, err := findRun(ctx, cl, c.ID)
-	if err != nil {
-		return err
-	}
-	reply, err := client.Call[wire.RunJournalResponse](ctx, cl, "GetRunJournal", wire.RunJournalRequest{RunID: run.ID, AfterSeq: &c.After})
-	if err != nil {
-		return err
-	}
-	for i := range reply.Entries {
-		if err := c.print(a, &reply.Entries[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *runsJournal) print(a *app, e *wire.RunJournalEntry) error {
-	if c.JSON {
-		return a.jsonLine(e)
-	}
-	_, err := fmt.Fprintf(a.out, "%5d  %s  %s\n", e.Seq, time.UnixMilli(e.CreatedAt).UTC().Format(time.RFC3339), printable(string(e.Entry)))
 	return err
 }
 

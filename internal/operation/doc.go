@@ -37,6 +37,7 @@ import (
 	"github.com/loam-agents/loam/internal/model/subscription"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/vault"
@@ -176,6 +177,7 @@ type Options struct {
 	Mcp      *mcp.Manager
 	// Equip is called in the transaction that saves a definition, so that the agent has the tools which its servers offer. It may be nil.
 	Equip    func(tx store.Tx, a agent.Agent) error
+	Scripts  *script.Compiler
 	Notify   *notify.Notifier
 	Policy   account.Policy
 	Quota    *quota.Quota
@@ -246,7 +248,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), toolOperations(), invokeOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
+		runOperations(), scriptOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
 		sharingOperations(), identityOperations(), mcpOperations(), oauthOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]

@@ -55,6 +55,7 @@ func getRun(ctx context.Context, c *Call) (Result, error) {
 			return err
 		}
 		out.Run, err = runInfo(tx, &r)
+		out.Run.SourceText = sourceOf(&r)
 		return err
 	})
 	return Result{Value: out}, err

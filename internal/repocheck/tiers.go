@@ -82,6 +82,7 @@ var rooms = []room{
 	{"internal/trigger", 40, product},
 
 	{"internal/engine", 55, product},
+	{"internal/workflow", 55, product},
 	{"internal/verbs", 50, product},
 
 	{"internal/operation", 60, product},

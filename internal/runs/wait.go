@@ -113,6 +113,17 @@ func (l *Lease) Await(tx store.Tx, waits ...Wait) error {
 	return nil
 }
 
+// Forget drops a wait of the run that its worker has settled itself.
+func (l *Lease) Forget(tx store.Tx, id string) error {
+	if err := l.Check(tx); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`DELETE FROM run_waits WHERE run_id = ? AND id = ?`, l.id, id); err != nil {
+		return fmt.Errorf("forget wait: %w", err)
+	}
+	return nil
+}
+
 // Park gives up the run until what it waits for is settled: it holds no worker, no session and no memory. A run whose waits
 // were settled in the meantime goes on at once. Nothing of it may be written under the lease afterwards.
 func (l *Lease) Park(tx store.Tx) error {

@@ -81,7 +81,8 @@ type Config struct {
 	CrawlerURL, CrawlerToken string
 	// McpCommands are the programs that the server owner may run as MCP servers; none when empty.
 	McpCommands []string
-	// Executable is the path of a program that reads PDF files when it is started as pdftext.Argument says: this one. No PDF is read
+	// Executable is the path of a program that reads PDF files when it is started as pdftext.Argument says, and translates scripts when
+	// script.Argument does: this one. No PDF is read
 	// when it is empty.
 	Executable string
 	// Logger receives everything; discarded when nil.

@@ -33,6 +33,7 @@ import (
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/server/metrics"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
@@ -43,6 +44,7 @@ import (
 	"github.com/loam-agents/loam/internal/transport/rest"
 	"github.com/loam-agents/loam/internal/transport/signed"
 	"github.com/loam-agents/loam/internal/vault"
+	"github.com/loam-agents/loam/internal/workflow"
 	"github.com/loam-agents/loam/principal"
 	"github.com/loam-agents/loam/wire"
 )
@@ -211,7 +213,9 @@ func (s *Server) assemble() error {
 		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers,
 		Owner: fmt.Sprintf("%d.%s", s.store.Epoch(), cfg.IDs()), Gone: s.ownerGone,
 		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged, Journaled: s.notify.Journaled},
-		Executors: map[string]runs.Executor{runs.KindAgent: turns},
+		Executors: map[string]runs.Executor{runs.KindAgent: turns, workflow.Kind: workflow.New(workflow.Options{
+			Store: s.store, Queue: func() *runs.Queue { return s.queue }, Verbs: surface, Tools: s.tools, Bus: s.bus, Clock: cfg.Clock,
+		})},
 	})
 	s.door(turns, point)
 	return nil
@@ -227,7 +231,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
 		FetchCapability: s.capabilities, Hypermedia: s.hypermedia, Subscription: s.subscription,
-		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
+		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Scripts: script.NewCompiler(cfg.Executable), Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,

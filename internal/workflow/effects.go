@@ -1,0 +1,136 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/callable"
+	"github.com/loam-agents/loam/internal/script"
+	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/tooldoc"
+	"github.com/loam-agents/loam/internal/verbs"
+	"github.com/loam-agents/loam/wire"
+)
+
+// Codes of calls that are not made.
+const (
+	codeUnknown = "unknown-tool"
+	codeInvalid = "invalid-input"
+	codeInDoubt = "in_doubt"
+	codeRefused = "permission_denied"
+)
+
+// Prepare implements script.Effects: a script has the verbs read and write, and what its agent holds.
+func (x *execution) Prepare(ctx context.Context, c script.Call) (script.Action, error) {
+	effect, run, err := x.find(ctx, c)
+	if err != nil {
+		return script.Action{}, err
+	}
+	if c.Begun && effect == tooldoc.SideEffecting {
+		return script.Action{}, &script.Failure{Code: codeInDoubt, Message: fmt.Sprintf(
+			"The server stopped while %s was carried out. Whether it took effect is not known: check before it is called again.", c.Tool)}
+	}
+	return script.Action{Pure: effect == tooldoc.Pure, Run: run}, nil
+}
+
+// running carries out a call.
+type running = func(ctx context.Context) (json.RawMessage, script.Change, error)
+
+func (x *execution) find(ctx context.Context, c script.Call) (tooldoc.Effect, running, error) {
+	name := callable.Normalize(strings.TrimPrefix(c.Tool, "functions."))
+	switch name {
+	case "read", "write":
+		a := x.opts.Verbs.Prepare(ctx, x.scope, name, string(c.Input))
+		return a.Effect, func(ctx context.Context) (json.RawMessage, script.Change, error) { return carryOut(ctx, a.Run) }, nil
+	}
+	held, err := x.opts.Tools.Of(ctx, x.scope)
+	if err != nil {
+		return "", nil, err
+	}
+	tool := held.Find(name)
+	if tool == nil {
+		return "", nil, &script.Failure{Code: codeUnknown, Message: fmt.Sprintf("The agent has no tool named %.100q that a script can call.", c.Tool)}
+	}
+	input, why := tool.Parse(string(c.Input))
+	if len(why) > 0 {
+		detail, err := json.Marshal(why)
+		if err != nil {
+			return "", nil, fmt.Errorf("encode details: %w", err)
+		}
+		return "", nil, &script.Failure{Code: codeInvalid, Message: fmt.Sprintf("The input of %s is not valid: %s", name, strings.Join(why, "; ")), Detail: detail}
+	}
+	return tool.Effect(), func(ctx context.Context) (json.RawMessage, script.Change, error) {
+		return carryOut(ctx, func(ctx context.Context) (verbs.Result, error) {
+			value, err := tool.Call(ctx, x.scope, input)
+			return verbs.Result{Value: value}, err
+		})
+	}, nil
+}
+
+// carryOut runs an action of the verbs and tells its result in the words of a script.
+func carryOut(ctx context.Context, run func(ctx context.Context) (verbs.Result, error)) (json.RawMessage, script.Change, error) {
+	result, err := run(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		failure, err := failureOf(err)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, nil, failure
+	}
+	if result.Change != nil {
+		return nil, func(tx store.Tx) (json.RawMessage, error) {
+			value, err := result.Change.Apply(tx)
+			if err != nil {
+				return nil, err
+			}
+			return encode(value)
+		}, nil
+	}
+	if why, missed := result.Value["validationErrors"]; missed && result.Value["contract"] != nil {
+		detail, err := json.Marshal(why)
+		return nil, nil, failed(err, &script.Failure{Code: codeInvalid, Message: fmt.Sprint(result.Value["summary"]), Detail: detail})
+	}
+	output, err := encode(result.Value)
+	return output, nil, err
+}
+
+// failed is a failure, unless there was an error on the way to it.
+func failed(err error, f *script.Failure) error {
+	if err != nil {
+		return err
+	}
+	return f
+}
+
+func encode(value space.Result) (json.RawMessage, error) {
+	output, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode a result: %w", err)
+	}
+	return output, nil
+}
+
+// Delegate implements script.Effects.
+func (x *execution) Delegate(context.Context, script.Entry) (script.Entry, error) {
+	return script.Entry{}, &script.Failure{Code: codeRefused, Message: "Scripts of this server start no agents: ctx.delegate is not allowed here."}
+}
+
+// maxProgress bounds what a script reports of itself, in bytes.
+const maxProgress = 4 << 10
+
+// Progress implements script.Effects: whoever follows the run sees it, and nobody else.
+func (x *execution) Progress(patch json.RawMessage) {
+	key := wire.KeyRun + x.run.Root
+	if len(patch) > maxProgress || !x.opts.Bus.Watched(key) {
+		return
+	}
+	frame := wire.Frame{Kind: wire.FrameAppendPartial, Key: key, RunID: x.run.ID, PartialID: x.run.ID, Patch: &wire.PartialPatch{Activity: &wire.RunActivity{Phase: "progress", Detail: string(patch)}}}
+	x.opts.Bus.Publish(bus.New(key, frame))
+}

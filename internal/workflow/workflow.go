@@ -1,0 +1,180 @@
+// Package workflow executes runs of kind "workflow": scripts that act with what an agent may do (seeds/000 "Script child").
+//
+// It gives package script its journal, which is the run's in the database, and its effects: the verbs read and write, and what the
+// agent holds. Everything that a script causes is written in the transaction that checks the run's lease, so a worker that was
+// presumed dead writes nothing. A script that waits is parked: it holds no worker and no memory, and starts again from the top when
+// something that it waits for is settled.
+//
+// workflow is part of tier 5. It imports script, runs, the verbs and callable; the composition root hands it to the queue.
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/loam-agents/loam/internal/agent"
+	"github.com/loam-agents/loam/internal/bus"
+	"github.com/loam-agents/loam/internal/callable"
+	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/runs"
+	"github.com/loam-agents/loam/internal/script"
+	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/verbs"
+)
+
+// Kind is that of the runs.
+const Kind = "workflow"
+
+// Input is what a run is started with.
+type Input struct {
+	Program *script.Program `json:"program"`
+	Input   json.RawMessage `json:"input,omitempty"`
+}
+
+// Options configure an Executor.
+type Options struct {
+	Store store.Store
+	Queue func() *runs.Queue
+	Verbs *verbs.Set
+	Tools *callable.Registry
+	Bus   bus.Bus
+	Clock clock.Clock
+}
+
+// Executor carries out scripts. It implements runs.Executor.
+type Executor struct{ opts Options }
+
+// New returns an executor.
+func New(opts Options) *Executor { return &Executor{opts} }
+
+// execution is one run at work.
+type execution struct {
+	*Executor
+	lease *runs.Lease
+	run   runs.Run
+	input Input
+	scope space.Scope
+}
+
+// Execute implements runs.Executor.
+func (e *Executor) Execute(ctx context.Context, lease *runs.Lease) (runs.Outcome, error) {
+	x := &execution{Executor: e, lease: lease, run: lease.Run()}
+	if err := json.Unmarshal(x.run.Input, &x.input); err != nil || x.input.Program == nil {
+		return runs.Outcome{}, fmt.Errorf("read the input of workflow %s: %w", x.run.ID, errors.Join(err, errors.New("it names no program")))
+	}
+	if err := x.load(ctx); err != nil {
+		return runs.Outcome{}, err
+	}
+	if err := lease.Start(ctx); err != nil {
+		return runs.Outcome{}, err
+	}
+	w := script.Execution{Program: x.input.Program, Input: x.input.Input, RunID: x.run.ID, Journal: &journal{x}, Effects: x, Clock: e.opts.Clock}
+	out, err := w.Execute(ctx)
+	if err != nil {
+		return runs.Outcome{}, err
+	}
+	return x.end(ctx, out)
+}
+
+// load reads for whom the script acts.
+func (x *execution) load(ctx context.Context) error {
+	return x.opts.Store.Read(ctx, func(tx store.Tx) error {
+		version, err := agent.VersionOf(tx, x.run.Agent, x.run.AgentVersion)
+		if err != nil {
+			return err
+		}
+		x.scope = space.Scope{Account: x.run.Account, Agent: x.run.Agent, Session: x.run.Session, Run: x.run.ID, Definition: version.Definition}
+		return nil
+	})
+}
+
+// end writes how the execution ended.
+func (x *execution) end(ctx context.Context, out script.Outcome) (runs.Outcome, error) {
+	switch {
+	case out.Parked:
+		return runs.Outcome{}, x.write(ctx, func(tx store.Tx) error {
+			if err := x.lease.Await(tx, waitsOf(out.Waits)...); err != nil {
+				return err
+			}
+			return x.lease.Park(tx)
+		})
+	case out.Continued != nil:
+		return runs.Outcome{}, x.write(ctx, func(tx store.Tx) error { return x.continueAsNew(tx, out.Continued) })
+	case out.Failure != nil:
+		message := out.Failure.Message
+		if out.Failure.Stack != "" {
+			message += "\n" + out.Failure.Stack
+		}
+		return runs.Outcome{Status: runs.Failed, Code: out.Failure.Code, Message: message}, nil
+	}
+	return runs.Outcome{Status: runs.Succeeded, Output: out.Output}, nil
+}
+
+func (x *execution) write(ctx context.Context, fn func(tx store.Tx) error) error {
+	return x.opts.Store.Write(ctx, store.Background, fn)
+}
+
+// continueAsNew ends the run and begins the one that takes over, with an empty journal.
+func (x *execution) continueAsNew(tx store.Tx, state json.RawMessage) error {
+	input, err := json.Marshal(Input{Program: x.input.Program, Input: state})
+	if err != nil {
+		return fmt.Errorf("encode the input of a workflow: %w", err)
+	}
+	next := runs.Spec{
+		Account: x.run.Account, Kind: Kind, Agent: x.run.Agent, AgentVersion: x.run.AgentVersion, Session: x.run.Session, Origin: x.run.Origin,
+		ParentCall: x.run.ParentCall, ContinuedFrom: x.run.ID, Title: x.run.Title, Lane: x.run.Lane, MaxAttempts: x.run.MaxAttempts, Input: input,
+	}
+	if x.run.Parent != "" {
+		parent, err := runs.Get(tx, x.run.Parent)
+		if err != nil {
+			return err
+		}
+		next.Parent = &parent
+	}
+	successor, err := x.opts.Queue().Enqueue(tx, next)
+	if err != nil {
+		return err
+	}
+	output, err := json.Marshal(map[string]any{"continued": true, "continuedAsRunId": successor.ID})
+	if err != nil {
+		return fmt.Errorf("encode the output of a workflow: %w", err)
+	}
+	return x.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded, Output: output})
+}
+
+// waitsOf are the rows for what a parked script waits for. Each is enough alone: the script itself knows what it goes on with.
+func waitsOf(entries []script.Entry) []runs.Wait {
+	var out []runs.Wait
+	for i := range entries {
+		if w, ok := waitOf(&entries[i]); ok {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func waitOf(e *script.Entry) (runs.Wait, bool) {
+	w := runs.Wait{ID: waitID(e), Alone: true, CallSeq: e.CallSeq, Label: e.Label}
+	switch e.Kind {
+	case script.KindTimer:
+		w.Reason, w.WakeAt = runs.WaitTimer, e.WakeAt
+	case script.KindWait:
+		w.Reason, w.WakeAt, w.Match = runs.WaitEvent, e.TimeoutAt, e.Match
+	case script.KindCall:
+		w.Reason, w.Child = runs.WaitChild, e.ChildRunID
+	default:
+		return runs.Wait{}, false
+	}
+	return w, true
+}
+
+func waitID(e *script.Entry) string {
+	if e.WaitID != "" {
+		return e.WaitID
+	}
+	return strconv.FormatInt(e.CallSeq, 10)
+}
