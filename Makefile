@@ -53,9 +53,9 @@ run: ## build and start the server (ARGS='--listen …' passes flags)
 	@echo "loam: starting with data in ./loam-data; talk to it with bin/loam chat in another terminal. Ctrl-C ends it."
 	@exec bin/loam serve $(ARGS)
 
-build: console/dist/index.html ## build bin/loam with the page inside
+build: console/dist/index.html .cache/script-engine ## build bin/loam with the page and the script engine inside
 	@.ci/need go
-	go build -trimpath -buildvcs=false -tags console -ldflags "$(LDFLAGS)" -o bin/loam ./cmd/loam
+	go build -trimpath -buildvcs=false -tags console,script -ldflags "$(LDFLAGS)" -o bin/loam ./cmd/loam
 
 # What npm installs changes with the lock file only.
 .cache/console-packages: console/package-lock.json console/.npmrc
@@ -163,13 +163,13 @@ fuzz: ## run every fuzz target for FUZZTIME
 fmt: ## format the Go code
 	gofmt -w .
 
-licences: console/dist/index.html ## write THIRD_PARTY_LICENCES.txt into dist/
+licences: console/dist/index.html .cache/script-engine ## write THIRD_PARTY_LICENCES.txt into dist/
 	@mkdir -p dist
-	go run -buildvcs=false ./internal/devtool/licences -o dist/THIRD_PARTY_LICENCES.txt -page console/dist/licences.json ./cmd/loam
+	go run -buildvcs=false ./internal/devtool/licences -o dist/THIRD_PARTY_LICENCES.txt -lists console/dist/licences.json,internal/script/quickjs/translated/licences.json ./cmd/loam
 
-release: console/dist/index.html ## build the release archives and checksums into dist/
+release: console/dist/index.html .cache/script-engine ## build the release archives and checksums into dist/
 	@.ci/need go git
-	go run -buildvcs=false ./internal/devtool/release -version "$(VERSION)" -commit "$(COMMIT)" -branch "$(BRANCH)" -date "$(DATE)" -page console/dist/licences.json -out dist
+	go run -buildvcs=false ./internal/devtool/release -version "$(VERSION)" -commit "$(COMMIT)" -branch "$(BRANCH)" -date "$(DATE)" -lists console/dist/licences.json,internal/script/quickjs/translated/licences.json -out dist
 
 clean: ## remove what was built (never data)
 	rm -rf bin dist .cache console/dist console/node_modules internal/devtool/scriptengine/node_modules internal/script/quickjs/translated

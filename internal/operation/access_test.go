@@ -161,6 +161,7 @@ func rows(w world) map[string]row {
 		"ListRuns":                {object{"rootRunId": w.run}, noRun},
 		"FindRuns":                {object{"rootRunId": w.run}, noRun},
 		"CancelRun":               {run, noRun},
+		"StartScript":             {with(agent, object{"script": "export default async () => 1"}), noAgent},
 		"SignalRun":               {with(run, object{"signal": "go"}), noRun},
 		"ListAgentMemory":         {agent, noAgent},
 		"ReadAgentMemoryFile":     {with(agent, object{"path": "a.txt"}), noAgent},

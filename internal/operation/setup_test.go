@@ -20,7 +20,10 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
+func TestMain(m *testing.M) {
+	servertest.Helper()
+	goleak.VerifyTestMain(m, storetest.Leaks())
+}
 
 // each runs a test on both databases.
 func each(t *testing.T, fn func(t *testing.T, cfg server.Config)) {

@@ -31,7 +31,7 @@ func (r *Refused) Error() string {
 	for i, p := range r.Problems {
 		lines[i] = p.String()
 	}
-	return "The script cannot run:\n" + strings.Join(lines, "\n")
+	return "The script cannot run: " + strings.Join(lines, "\n")
 }
 
 // Ways that the texts of more than one refusal name.

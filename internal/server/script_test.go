@@ -5,7 +5,6 @@ package server_test
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,28 +13,15 @@ import (
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/clock"
-	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
 	"github.com/loam-agents/loam/internal/store/storetest"
 	"github.com/loam-agents/loam/wire"
 )
 
-func init() {
-	// The server under test starts this program to translate scripts.
-	if len(os.Args) == 2 && os.Args[1] == script.Argument {
-		os.Exit(script.Main(os.Stdin, os.Stdout))
-	}
-}
-
 // scripting starts a server that runs scripts, and makes an agent on it.
 func scripting(t *testing.T, cfg server.Config) (h *servertest.Harness, agent string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Executable = self
 	h = servertest.Start(t, cfg)
 	return h, h.Agent(servertest.Scripted(t))
 }

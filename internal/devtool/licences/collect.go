@@ -144,8 +144,8 @@ func write(out io.Writer, modules []*module) error {
 	return nil
 }
 
-// writePage adds what stands in the bundle of the page, as its build lists it.
-func writePage(out io.Writer, list string) error {
+// writeList adds what stands in the bundle of the page, as its build lists it.
+func writeList(out io.Writer, list string) error {
 	body, err := os.ReadFile(list)
 	if err != nil {
 		return err

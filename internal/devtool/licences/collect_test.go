@@ -84,10 +84,10 @@ func TestWhatStandsInThePageIsCovered(t *testing.T) {
 		"none.json": `[{"name":"b","version":"2.0.0","licence":"MIT","text":""}]`,
 	})
 	var out bytes.Buffer
-	if err := writePage(&out, filepath.Join(root, "all.json")); err != nil || !strings.Contains(out.String(), "\na 1.0.0 (npm, MIT)\n") || !strings.Contains(out.String(), "text of a") {
+	if err := writeList(&out, filepath.Join(root, "all.json")); err != nil || !strings.Contains(out.String(), "\na 1.0.0 (npm, MIT)\n") || !strings.Contains(out.String(), "text of a") {
 		t.Errorf("%v: %s", err, out.String())
 	}
-	if err := writePage(&out, filepath.Join(root, "none.json")); err == nil || !strings.Contains(err.Error(), "b@2.0.0") {
+	if err := writeList(&out, filepath.Join(root, "none.json")); err == nil || !strings.Contains(err.Error(), "b@2.0.0") {
 		t.Errorf("a package without a text: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // release is one version on its way into archives.
 type release struct {
 	version, commit, branch, date string
-	out, pkg, page                string
+	out, pkg, lists               string
 	when                          time.Time
 }
 
@@ -41,8 +41,8 @@ func (r *release) build(target string) (string, error) {
 	binary, licences := filepath.Join(work, "loam"), filepath.Join(work, "licences")
 	environment := append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", r.linkerFlags(), "-o", binary}
-	if r.page != "" {
-		args = append(args, "-tags", "console")
+	if r.lists != "" {
+		args = append(args, "-tags", "console,script")
 	}
 	if err := command(environment, "go", append(args, r.pkg)...); err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func (r *release) collectLicences(environment []string, work, out string) error 
 	if err := command(os.Environ(), "go", "build", "-buildvcs=false", "-o", collector, "./internal/devtool/licences"); err != nil {
 		return err
 	}
-	return command(environment, collector, "-o", out, "-page", r.page, r.pkg)
+	return command(environment, collector, "-o", out, "-lists", r.lists, r.pkg)
 }
 
 // linkerFlags drop symbol tables and set the build information.

@@ -1,6 +1,6 @@
 // Command release builds the release archives and their checksums.
 //
-//	go run ./internal/devtool/release -version V -commit C -branch B -date D [-out dist] [-page FILE] [-targets linux/amd64,…]
+//	go run ./internal/devtool/release -version V -commit C -branch B -date D [-out dist] [-lists FILES] [-targets linux/amd64,…]
 //
 // Each archive loam_<version>_<os>_<arch>.tar.gz holds the binary, LICENSE,
 // NOTICE, README.md and THIRD_PARTY_LICENCES.txt; SHA256SUMS lists the archives.
@@ -29,7 +29,7 @@ func main() {
 	flag.StringVar(&r.date, "date", "", "time of the commit in RFC 3339, UTC")
 	flag.StringVar(&r.out, "out", "dist", "folder to write to; it is created")
 	flag.StringVar(&r.pkg, "package", "./cmd/loam", "command to build")
-	flag.StringVar(&r.page, "page", "", "the list of licences that the build of the page wrote; the binary then holds the page")
+	flag.StringVar(&r.lists, "lists", "", "the lists of licences that the builds of the page and of the script engine wrote, separated by commas; the binary then holds both")
 	targets := flag.String("targets", defaultTargets, "comma-separated os/arch")
 	flag.Parse()
 	if err := r.run(strings.Split(*targets, ",")); err != nil {

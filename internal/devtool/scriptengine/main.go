@@ -11,12 +11,14 @@ package main
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 )
 
 func main() {
@@ -65,8 +67,30 @@ func fill(dir, source string) error {
 		return err
 	}
 	guarded = fmt.Appendf(guarded, "\n// Hash is the beginning of the SHA-256 of the program that was translated.\nconst Hash = %q\n", fmt.Sprintf("%x", sha256.Sum256(program))[:16])
-	licence, err := os.ReadFile(filepath.Join(source, "LICENSE"))
-	return errors.Join(err, os.WriteFile(file, guarded, 0o644), os.WriteFile(filepath.Join(dir, "LICENSE"), licence, 0o644))
+	notices, err := licences(source)
+	return errors.Join(err, os.WriteFile(file, guarded, 0o644), os.WriteFile(filepath.Join(dir, "licences.json"), notices, 0o644))
+}
+
+// authors are those of the engine inside the package, which the package's own licence does not name.
+const authors = "Copyright (c) 2017-2024 Fabrice Bellard\nCopyright (c) 2017-2024 Charlie Gordon\n" +
+	"Copyright (c) 2023-2026 Ben Noordhuis\nCopyright (c) 2023-2026 Saúl Ibarra Corretgé"
+
+// licences lists what a binary with the engine has to carry, in the form that the build of the page uses too.
+func licences(source string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(source, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	var pkg struct{ Version string }
+	manifest, err := os.ReadFile(filepath.Join(source, "package.json"))
+	if err := errors.Join(err, json.Unmarshal(manifest, &pkg)); err != nil {
+		return nil, err
+	}
+	own := regexp.MustCompile(`(?m)^Copyright .*$`).ReplaceAllString(string(text), authors)
+	return json.Marshal([]map[string]string{
+		{"name": "quickjs-wasi", "version": pkg.Version, "licence": "MIT", "text": string(text)},
+		{"name": "quickjs-ng (inside quickjs-wasi)", "version": pkg.Version, "licence": "MIT", "text": own},
+	})
 }
 
 // translate runs wasm2go, at the version that tools/go.mod names.

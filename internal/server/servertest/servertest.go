@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -72,6 +73,9 @@ func complete(t testing.TB, cfg server.Config) server.Config {
 	cfg.Listen = "127.0.0.1:0"
 	if cfg.DataDir == "" {
 		cfg.DataDir = t.TempDir()
+	}
+	if self, err := os.Executable(); err == nil && helps.Load() && cfg.Executable == "" {
+		cfg.Executable = self
 	}
 	if cfg.TutorPace == 0 {
 		cfg.TutorPace = -1

@@ -65,6 +65,7 @@ func walk() []call {
 		{"FindRuns", "GET", "/runs", nil, "runs.0.id", "runId"},
 		{"GetRun", "GET", "/runs/{runId}", nil, "", ""},
 		{"GetRunJournal", "GET", "/runs/{runId}/journal", nil, "", ""},
+		{"StartScript", "POST", "/agents/{agentId}/scripts", object{"script": "export default async () => 1"}, "", ""},
 		{"SignalRun", "POST", "/runs/{runId}/signal", object{"signal": "go", "payload": []int{1}}, "", ""},
 		{"CancelRun", "POST", "/runs/{runId}/cancel", nil, "", ""},
 		{"StopSession", "POST", "/sessions/{sessionId}/stop", nil, "", ""},

@@ -18,7 +18,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, storetest.Leaks()) }
+func TestMain(m *testing.M) {
+	servertest.Helper()
+	goleak.VerifyTestMain(m, storetest.Leaks())
+}
 
 type object = map[string]any
 
