@@ -611,6 +611,7 @@ export interface RunInfo {
   provider?: string;
   rootRunId: string;
   sessionId?: string;
+  sourceText?: string;
   startedAt?: number;
   status: string;
   title: string;
@@ -788,6 +789,10 @@ export interface StartProviderOAuthResponse {
   authUrl: string;
   expiresAt: number;
   loginId: string;
+}
+
+export interface StartScriptResponse {
+  runId: string;
 }
 
 export interface StopSessionResponse {
