@@ -95,7 +95,7 @@ func licences(source string) ([]byte, error) {
 
 // translate runs wasm2go, at the version that tools/go.mod names.
 func translate(wasm, file string) error {
-	cmd := exec.Command("go", "tool", "-modfile=tools/go.mod", "wasm2go", "-unsafe", "-embed", "-pkg", "translated", "-o", file, wasm)
+	cmd := exec.Command("go", "tool", "-modfile=tools/go.mod", "wasm2go", "-unsafe", "-embed", "-tags", "script", "-pkg", "translated", "-o", file, wasm)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("wasm2go: %w\n%s", err, output)
 	}
