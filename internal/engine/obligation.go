@@ -19,9 +19,9 @@ const MaxContinuations = 3
 const owesPlan = "plan"
 
 // owed is what the turn still has to do: steps of the plan that are neither done nor given up. An agent that says it could not do
-// a step has kept its word.
+// a step has kept its word. A plan that another turn left, such as one that a person stopped, is owed once this one takes it up.
 func (t *turn) owed() []wire.UnmetObligation {
-	if t.plan == nil {
+	if t.plan == nil || t.plan.OwnerRunID != t.run.ID {
 		return nil
 	}
 	var open []string

@@ -57,6 +57,11 @@ func TestATurnThatIgnoresWhatItOwesEndsAndSaysSo(t *testing.T) {
 		if n := len(c.model.Requests()); n != 5 {
 			t.Errorf("the model was asked %d times", n)
 		}
+		// What an earlier turn left is not the debt of one that does not take it up.
+		c.say("never mind")
+		if log := c.log(); !strings.HasSuffix(log, "\nuser never mind\nassistant Next.") {
+			t.Errorf("the log is\n%s", log)
+		}
 	})
 }
 
