@@ -180,7 +180,31 @@ func (c *runsShow) Run(ctx context.Context, a *app) error {
 			pairs = append(pairs, [2]string{"step", step.Status + " " + step.Label})
 		}
 	}
+	if run.Wait != nil {
+		pairs = append(pairs, [2]string{"waits for", waitsFor(run.Wait)})
+	}
 	return a.pairs(pairs)
+}
+
+// waitsFor says what a run waits for, and how a person ends that.
+func waitsFor(w *wire.RunWait) string {
+	moment := func(ms int64) string { return time.UnixMilli(ms).Local().Format("2006-01-02 15:04") }
+	switch w.Reason {
+	case "timer":
+		return moment(w.WakeAt)
+	case "children":
+		return "what it started"
+	case "event":
+		text := w.Label
+		if w.AnswerWith != "" {
+			text = strings.TrimSpace(text + " (signal " + w.AnswerWith + ")")
+		}
+		if w.TimeoutAt > 0 {
+			text += ", until " + moment(w.TimeoutAt)
+		}
+		return strings.TrimPrefix(text, ", ")
+	}
+	return strings.TrimSpace(w.Reason + " " + w.Note)
 }
 
 type runsCancel struct {
