@@ -66,6 +66,7 @@ const places: readonly Place[] = [
   { name: "tokens", path: () => "/settings/tokens", api: "**/api/v1/tokens?*", loading: "Loading the tokens", ready: text("nightly job") },
   { name: "keys", path: () => "/settings/keys", api: "**/api/v1/keys?*", loading: "Loading the keys", ready: text("Laptop") },
   { name: "signers", path: () => "/settings/signers", api: "**/api/v1/signers?*", loading: "Loading the signers", ready: text("No signers") },
+  { name: "mcp-servers", path: () => "/settings/mcp-servers", api: "**/api/v1/mcp-servers", loading: "Loading the MCP servers", ready: text("No MCP servers yet") },
   { name: "sign-ins", path: () => "/settings/sign-ins", api: "**/api/v1/sign-ins?*", loading: "Loading the sign-ins", ready: text("this one") },
   { name: "passkeys", path: () => "/settings/passkeys", api: "**/api/v1/passkeys?*", loading: "Loading the passkeys", ready: text("No passkeys yet") },
   { name: "about", path: () => "/settings/about", api: "**/licences.json", loading: "Loading the licences", ready: text("@tanstack/react-query") },
