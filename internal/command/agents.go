@@ -109,6 +109,16 @@ func findAgent(ctx context.Context, cl *client.Client, name string) (wire.AgentI
 	return wire.AgentInfo{}, fmt.Errorf("%d agents are called %q; use the id that `loam agents` shows", len(found), name)
 }
 
+// onAgent opens a client and finds an agent.
+func (c *connection) onAgent(ctx context.Context, a *app, name string) (*client.Client, wire.AgentInfo, error) {
+	cl, err := c.open(ctx, a)
+	if err != nil {
+		return nil, wire.AgentInfo{}, err
+	}
+	agent, err := findAgent(ctx, cl, name)
+	return cl, agent, err
+}
+
 type agentsShow struct {
 	connection
 	Agent string `arg:"" help:"Name or id."`
@@ -117,11 +127,7 @@ type agentsShow struct {
 
 // Run prints an agent.
 func (c *agentsShow) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	_, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -307,11 +313,7 @@ func (c *agentsSet) Run(ctx context.Context, a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -357,11 +359,7 @@ type agentsDelete struct {
 
 // Run deletes an agent.
 func (c *agentsDelete) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}

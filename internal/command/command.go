@@ -64,6 +64,18 @@ func (a *app) terminal() bool {
 	return isTerminal(a.in) && isTerminal(a.out)
 }
 
+// file opens what a person named; nothing or - is standard input.
+func (a *app) file(name string) (io.ReadCloser, error) {
+	if name == "" || name == "-" {
+		return io.NopCloser(a.in), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, exitcode.With(exitcode.Usage, err)
+	}
+	return f, nil
+}
+
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

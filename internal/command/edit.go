@@ -25,11 +25,7 @@ type agentsEdit struct {
 
 // Run lets a person edit an agent's definition as JSON, or takes it from a file, and saves it.
 func (c *agentsEdit) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}

@@ -145,6 +145,16 @@ func findRun(ctx context.Context, cl *client.Client, id string) (wire.RunInfo, e
 	return wire.RunInfo{}, fmt.Errorf("%d runs begin with %q; give more of the id", len(found), id)
 }
 
+// onRun opens a client and finds a run.
+func (c *connection) onRun(ctx context.Context, a *app, id string) (*client.Client, wire.RunInfo, error) {
+	cl, err := c.open(ctx, a)
+	if err != nil {
+		return nil, wire.RunInfo{}, err
+	}
+	run, err := findRun(ctx, cl, id)
+	return cl, run, err
+}
+
 type runsShow struct {
 	connection
 	ID   string `arg:"" name:"run" help:"Id of the run, or its beginning."`
@@ -153,11 +163,7 @@ type runsShow struct {
 
 // Run prints a run.
 func (c *runsShow) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	run, err := findRun(ctx, cl, c.ID)
+	_, run, err := c.onRun(ctx, a, c.ID)
 	if err != nil {
 		return err
 	}
@@ -214,11 +220,7 @@ type runsCancel struct {
 
 // Run cancels a run. One that has ended stays as it is, which is said and no failure.
 func (c *runsCancel) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	run, err := findRun(ctx, cl, c.ID)
+	cl, run, err := c.onRun(ctx, a, c.ID)
 	if err != nil {
 		return err
 	}
@@ -243,11 +245,7 @@ type runsWatch struct {
 // Run prints every change of a run and of what it started. It ends as the run does: with the code of a failed turn when the
 // run failed or was canceled.
 func (c *runsWatch) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	run, err := findRun(ctx, cl, c.ID)
+	cl, run, err := c.onRun(ctx, a, c.ID)
 	if err != nil {
 		return err
 	}

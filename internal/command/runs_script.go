@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -31,10 +30,8 @@ func (c *runsStart) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	request := wire.StartScriptRequest{Script: string(source)}
-	if c.Input != "" {
-		if err := json.Unmarshal([]byte(c.Input), &request.Input); err != nil {
-			return exitcode.With(exitcode.Usage, fmt.Errorf("the input is not JSON: %w", err))
-		}
+	if request.Input, err = jsonValue("input", c.Input); err != nil {
+		return err
 	}
 	if c.Title == "" && c.File != "-" {
 		c.Title = filepath.Base(c.File)
@@ -42,11 +39,7 @@ func (c *runsStart) Run(ctx context.Context, a *app) error {
 	if c.Title != "" {
 		request.Title = &c.Title
 	}
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -65,16 +58,23 @@ func (c *runsStart) Run(ctx context.Context, a *app) error {
 
 // source reads the script, and not more than a server takes.
 func (c *runsStart) source(a *app) ([]byte, error) {
-	from := io.Reader(a.in)
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return nil, exitcode.With(exitcode.Usage, err)
-		}
-		defer f.Close()
-		from = f
+	from, err := a.file(c.File)
+	if err != nil {
+		return nil, err
 	}
+	defer from.Close()
 	return io.ReadAll(io.LimitReader(from, script.MaxSource+1))
+}
+
+// jsonValue is what a person wrote as JSON; nil when it is empty.
+func jsonValue(what, text string) (value any, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return nil, exitcode.With(exitcode.Usage, fmt.Errorf("the %s is not JSON: %w", what, err))
+	}
+	return value, nil
 }
 
 type runsSignal struct {
@@ -86,22 +86,15 @@ type runsSignal struct {
 
 // Run gives a run a signal. A run that does not wait for it is told of and no failure.
 func (c *runsSignal) Run(ctx context.Context, a *app) error {
-	request := wire.SignalRunRequest{Signal: c.Signal}
-	if c.Payload != "" {
-		if err := json.Unmarshal([]byte(c.Payload), &request.Payload); err != nil {
-			return exitcode.With(exitcode.Usage, fmt.Errorf("the payload is not JSON: %w", err))
-		}
-	}
-	cl, err := c.open(ctx, a)
+	payload, err := jsonValue("payload", c.Payload)
 	if err != nil {
 		return err
 	}
-	run, err := findRun(ctx, cl, c.ID)
+	cl, run, err := c.onRun(ctx, a, c.ID)
 	if err != nil {
 		return err
 	}
-	request.RunID = run.ID
-	reply, err := client.Call[wire.SignalRunResponse](ctx, cl, "SignalRun", request)
+	reply, err := client.Call[wire.SignalRunResponse](ctx, cl, "SignalRun", wire.SignalRunRequest{RunID: run.ID, Signal: c.Signal, Payload: payload})
 	if err != nil {
 		return err
 	}
@@ -122,11 +115,7 @@ type runsJournal struct {
 
 // Run prints the journal of a run, which only scripts have.
 func (c *runsJournal) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	run, err := findRun(ctx, cl, c.ID)
+	cl, run, err := c.onRun(ctx, a, c.ID)
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,7 @@ type agentsMembers struct {
 
 // Run lists who works with an agent.
 func (c *agentsMembers) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -53,11 +49,7 @@ type agentsShare struct {
 
 // Run invites an account, or gives one that is on the agent another role.
 func (c *agentsShare) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -80,11 +72,7 @@ type agentsUnshare struct {
 
 // Run takes an account off an agent, or an invitation back.
 func (c *agentsUnshare) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -106,11 +94,7 @@ type agentsLeave struct {
 
 // Run takes the caller off somebody else's agent.
 func (c *agentsLeave) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -129,11 +113,7 @@ type agentsPublic struct {
 
 // Run opens an agent to everybody who may act on the server, or closes it.
 func (c *agentsPublic) Run(ctx context.Context, a *app) error {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
+	cl, agent, err := c.onAgent(ctx, a, c.Agent)
 	if err != nil {
 		return err
 	}

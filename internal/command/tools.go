@@ -25,12 +25,7 @@ type ofAgent struct {
 
 // find opens a client and finds the agent.
 func (c *ofAgent) find(ctx context.Context, a *app) (*client.Client, wire.AgentInfo, error) {
-	cl, err := c.open(ctx, a)
-	if err != nil {
-		return nil, wire.AgentInfo{}, err
-	}
-	agent, err := findAgent(ctx, cl, c.Agent)
-	return cl, agent, err
+	return c.onAgent(ctx, a, c.Agent)
 }
 
 // tools lists what the agent can call.

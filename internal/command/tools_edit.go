@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/command/exitcode"
@@ -23,15 +22,11 @@ type toolsSave struct {
 
 // Run authors a tool: JSON with name, description, source, and as wanted summary, input, output, runtime and enabled.
 func (c *toolsSave) Run(ctx context.Context, a *app) error {
-	from := io.Reader(a.in)
-	if c.From != "" {
-		f, err := os.Open(c.From)
-		if err != nil {
-			return exitcode.With(exitcode.Usage, err)
-		}
-		defer f.Close()
-		from = f
+	from, err := a.file(c.From)
+	if err != nil {
+		return err
 	}
+	defer from.Close()
 	decoder := json.NewDecoder(io.LimitReader(from, maxToolFile))
 	decoder.DisallowUnknownFields()
 	var tool wire.ToolInput
