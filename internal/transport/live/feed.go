@@ -194,13 +194,14 @@ func (f *Feed) Compare(ctx context.Context) error {
 	return nil
 }
 
-// catchUp sends a session's events that were not sent, and its state, whose announcement was lost with theirs.
+// catchUp sends a session's events that were not sent, and its state, whose announcement was lost with theirs. The state is read
+// first: a newer one could say that the session is idle before the events that it became idle with were sent.
 func (f *Feed) catchUp(ctx context.Context, session string) error {
-	if err := f.events(ctx, session, f.sent[wire.KeySession+session]); err != nil {
-		return err
-	}
 	state, err := f.ops.SessionState(ctx, session)
 	if err != nil {
+		return err
+	}
+	if err := f.events(ctx, session, f.sent[wire.KeySession+session]); err != nil {
 		return err
 	}
 	return f.sink.Frame(ctx, &state)
