@@ -70,7 +70,7 @@ func (x *execution) host(kind, payload string) (string, bool) {
 	}
 	switch kind {
 	case "effect":
-		x.ask(payload)
+		return x.ask(payload)
 	case "now":
 		return strconv.FormatInt(x.now(), 10), true
 	case "note":
@@ -97,26 +97,29 @@ func (x *execution) done(payload string) {
 	x.out = &Outcome{Output: json.RawMessage(payload)}
 }
 
-// ask notes an effect. One that the journal has is pending from here on.
-func (x *execution) ask(payload string) {
+// ask notes an effect. One that the journal has is pending from here on; what is refused at once is answered with why.
+func (x *execution) ask(payload string) (refusal string, refused bool) {
+	if len(payload) > MaxResult {
+		return fmt.Sprintf(`{"code":"too_large","message":"The script asked for something of %d bytes, more than %d KiB."}`, len(payload), MaxResult>>10), true
+	}
 	var r request
 	if err := json.Unmarshal([]byte(payload), &r); err != nil {
 		x.out = &Outcome{Failure: &Failure{Code: CodeWorkflow, Message: "The script asked for something that cannot be read: " + err.Error()}}
-		return
+		return "", false
 	}
 	if r.Op == "continue" {
 		x.out = &Outcome{Continued: r.Input}
-		return
+		return "", false
 	}
 	e := effectOf(&r)
 	if known := x.record.find(e.entry.Key); known != nil {
 		e.entry, e.begun = *known, true
 		x.pending[known.CallSeq] = e
-	}
-	if !e.begun {
+	} else {
 		e.entry.CallSeq = x.next()
 	}
 	x.asked = append(x.asked, e)
+	return "", false
 }
 
 // next is the number of a new group.

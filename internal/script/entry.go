@@ -99,6 +99,9 @@ type Failure struct {
 	Detail    json.RawMessage `json:"detail,omitempty"`
 	// Stack has the places in the source, of a program that failed.
 	Stack string `json:"stack,omitempty"`
+	// Tool and CallSeq name the call that failed, where a program hears of it or ends with it.
+	Tool    string `json:"tool,omitempty"`
+	CallSeq int64  `json:"callSeq,omitempty"`
 }
 
 // Error implements error.

@@ -240,15 +240,12 @@ func answerOf(e *effect, end *Entry) (ok bool, value string) {
 	if end.Status == Succeeded {
 		return true, string(orNull(end.Output))
 	}
-	f := end.Error
-	if f == nil {
-		f = &Failure{Code: "internal_error", Message: "The call failed."}
+	f := Failure{Code: "internal_error", Message: "The call failed."}
+	if end.Error != nil {
+		f = *end.Error
 	}
-	b, err := json.Marshal(struct {
-		*Failure
-		Tool    string `json:"tool,omitempty"`
-		CallSeq int64  `json:"callSeq"`
-	}{f, e.entry.Tool, end.CallSeq})
+	f.Tool, f.CallSeq = e.entry.Tool, end.CallSeq
+	b, err := json.Marshal(f)
 	if err != nil {
 		return false, `{"code":"internal_error","message":"The call failed."}`
 	}

@@ -14,13 +14,14 @@
     return text === undefined ? null : parse(text);
   };
 
-  const effect = (request) => {
-    const id = next++;
-    return new Promise((resolve, reject) => {
-      pending.set(id, { resolve, reject });
-      host('effect', stringify({ ...request, id }));
+  const effect = (request) =>
+    new Promise((resolve, reject) => {
+      const id = next++;
+      // What the host refuses at once leaves no trace.
+      const refused = host('effect', stringify({ ...request, id }));
+      if (refused !== undefined) reject(failure(parse(refused)));
+      else pending.set(id, { resolve, reject });
     });
-  };
   const note = (entry) => void host('note', stringify(entry));
 
   const failure = (f) => {
@@ -89,24 +90,38 @@
     });
   };
 
-  const thrown = (e) =>
-    e instanceof Error
-      ? { name: e.name, message: e.message, stack: e.stack, code: e.code, retryable: e.retryable, detail: toJSON(e.detail) }
-      : { name: '', message: typeof e === 'string' ? e : `a value that is no Error was thrown: ${stringify(e)}`, stack: '' };
+  // told is what an error of a program says besides its text, as far as it has the form of a failure.
+  const told = (e) => ({
+    code: typeof e.code === 'string' ? e.code : undefined,
+    retryable: e.retryable === true,
+    detail: toJSON(e.detail),
+    tool: typeof e.tool === 'string' ? e.tool : undefined,
+    callSeq: Number.isSafeInteger(e.callSeq) ? e.callSeq : undefined,
+  });
+  // thrown is what a program threw, as JSON. What cannot be told must not keep it from ending.
+  const thrown = (e) => {
+    try {
+      if (e instanceof Error) return stringify({ name: String(e.name), message: String(e.message), stack: String(e.stack), ...told(e) });
+      return stringify({ message: typeof e === 'string' ? e : `a value that is no Error was thrown: ${stringify(e)}` });
+    } catch {
+      return stringify({ message: 'a value that cannot be told was thrown' });
+    }
+  };
 
   const AsyncFunction = (async () => {}).constructor;
 
   Object.defineProperties(globalThis, {
     // __kind tells the host what the module exports, before it is run.
     __kind: {
-      value: () => __module.then((m) => host('kind', m.default instanceof AsyncFunction ? 'async' : typeof m.default), (e) => host('failed', stringify(thrown(e)))),
+      value: () => __module.then((m) => host('kind', m.default instanceof AsyncFunction ? 'async' : typeof m.default), (e) => host('failed', thrown(e))),
     },
     __start: {
       value: (input, runId) => {
         const given = parse(input);
         __module
           .then((m) => m.default(given, contextOf(given, runId)))
-          .then((v) => host('done', stringify(v) ?? 'null'), (e) => host('failed', stringify(thrown(e))));
+          .then((v) => stringify(v) ?? 'null')
+          .then((text) => host('done', text), (e) => host('failed', thrown(e)));
       },
     },
     // __settle gives an effect what it was waiting for.

@@ -29,6 +29,8 @@ type thrown struct {
 	Code      string          `json:"code"`
 	Retryable bool            `json:"retryable"`
 	Detail    json.RawMessage `json:"detail"`
+	Tool      string          `json:"tool"`
+	CallSeq   int64           `json:"callSeq"`
 }
 
 // failure is the end of a program by an exception. One that came from an effect keeps its code.
@@ -36,7 +38,10 @@ func (t *thrown) failure(p *Program) *Failure {
 	if t.Name == "InternalError" && t.Message == "out of memory" {
 		return tooLarge()
 	}
-	f := &Failure{Code: t.Code, Message: t.Message, Retryable: t.Retryable, Detail: t.Detail, Stack: p.places(t.Stack)}
+	f := &Failure{Code: t.Code, Message: t.Message, Retryable: t.Retryable, Stack: p.places(t.Stack), Tool: t.Tool, CallSeq: t.CallSeq}
+	if string(t.Detail) != "null" {
+		f.Detail = t.Detail
+	}
 	if f.Code == "" {
 		f.Code = CodeWorkflow
 	}
