@@ -246,27 +246,31 @@ type RunInfo struct {
 	UpdatedAt  int64  `json:"updatedAt"`
 }
 
-// RunWait is what a run waits for. Reason is children, timer, event or budget-pause, and says which fields there are.
+// RunWait is what a run waits for (spec/agents-protocol.md §4 "RunWaitInfo"). Reason is children, timer, event or budget-pause.
 type RunWait struct {
 	Reason string `json:"reason"`
-	// ToolCallIDs are the calls of the children that are waited for.
-	ToolCallIDs []string `json:"toolCallIds,omitempty"`
-	// WakeAt is when a timer is over, in milliseconds since the epoch.
+	// WakeAt is when the wait is over by itself, in milliseconds since the epoch.
 	WakeAt int64 `json:"wakeAt,omitempty"`
-	// WaitID names a wait for an event; TimeoutAt is when it gives up, and AnswerWith the signal that ends it. An approval is
-	// such a wait without one.
-	WaitID     string `json:"waitId,omitempty"`
-	TimeoutAt  int64  `json:"timeoutAt,omitempty"`
-	Label      string `json:"label,omitempty"`
+	// PendingChildren is how many children are waited for.
+	PendingChildren int64 `json:"pendingChildren,omitempty"`
+	// Label says for people what is waited for, or why a run is paused.
+	Label string `json:"label,omitempty"`
+	// AnswerWith is the signal that ends a wait for an event. An approval is such a wait without one.
 	AnswerWith string `json:"answerWith,omitempty"`
-	// Note says for people why a run is paused.
-	Note string `json:"note,omitempty"`
+	// WaitID names a wait for an event. It is Loam's own.
+	WaitID string `json:"waitId,omitempty"`
 }
 
 // RunError is why a run failed. Code is one of the wire's run error codes, such as provider-error.
 type RunError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	// Stack has the places in the source of a script. Tool and CallSeq name the call whose failure a script did not catch, and Detail
+	// is what that call told besides.
+	Stack   string `json:"stack,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	CallSeq int64  `json:"callSeq,omitempty"`
+	Detail  any    `json:"detail,omitempty"`
 }
 
 // UnmetObligation names what is owed: a typed result, or plan steps by their labels.

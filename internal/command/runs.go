@@ -180,6 +180,9 @@ func (c *runsShow) Run(ctx context.Context, a *app) error {
 	}
 	if run.Error != nil {
 		pairs = append(pairs, [2]string{"error", run.Error.Code + ": " + run.Error.Message})
+		for line := range strings.Lines(run.Error.Stack) {
+			pairs = append(pairs, [2]string{"", strings.TrimSpace(line)})
+		}
 	}
 	if run.Plan != nil {
 		for _, step := range run.Plan.Steps {
@@ -205,12 +208,12 @@ func waitsFor(w *wire.RunWait) string {
 		if w.AnswerWith != "" {
 			text = strings.TrimSpace(text + " (signal " + w.AnswerWith + ")")
 		}
-		if w.TimeoutAt > 0 {
-			text += ", until " + moment(w.TimeoutAt)
+		if w.WakeAt > 0 {
+			text += ", until " + moment(w.WakeAt)
 		}
 		return strings.TrimPrefix(text, ", ")
 	}
-	return strings.TrimSpace(w.Reason + " " + w.Note)
+	return strings.TrimSpace(w.Reason + " " + w.Label)
 }
 
 type runsCancel struct {

@@ -250,6 +250,8 @@ type Outcome struct {
 	// Code and Message of a failure.
 	Code    string
 	Message string
+	// Error is the failure when there is more to say of it than a code and a message.
+	Error *wire.RunError
 	// Retry says that another attempt may succeed, not before RetryAfter.
 	Retry      bool
 	RetryAfter time.Duration
@@ -295,7 +297,9 @@ func willRetry(r *Run, o Outcome) bool {
 func (q *Queue) finish(tx store.Tx, r *Run, o Outcome, now int64) error {
 	r.LeaseOwner, r.UpdatedAt, r.Usage = "", now, addUsage(r.Usage, o.Usage)
 	if o.Status == Failed {
-		r.Error = &wire.RunError{Code: o.Code, Message: o.Message}
+		if r.Error = o.Error; r.Error == nil {
+			r.Error = &wire.RunError{Code: o.Code, Message: o.Message}
+		}
 	} else {
 		r.Error = nil
 	}

@@ -202,24 +202,20 @@ func shown(waits []Wait) *wire.RunWait {
 			first = &waits[i]
 		}
 	}
-	out := &wire.RunWait{Reason: string(first.Reason)}
+	out := &wire.RunWait{Reason: string(first.Reason), WakeAt: first.WakeAt, Label: first.Label}
 	switch first.Reason {
 	case WaitApproval, WaitEvent:
-		out.Reason, out.WaitID, out.TimeoutAt, out.Label, out.AnswerWith = string(WaitEvent), first.ID, first.WakeAt, first.Label, first.answerWith()
-	case WaitBudget:
-		out.Note = first.Label
+		out.Reason, out.WaitID, out.AnswerWith = string(WaitEvent), first.ID, first.answerWith()
 	case WaitTimer:
-		out.WakeAt = first.WakeAt
 		for i := range waits {
 			if waits[i].Reason == WaitTimer {
 				out.WakeAt = min(out.WakeAt, waits[i].WakeAt)
 			}
 		}
 	case WaitChild:
-		out.ToolCallIDs = []string{}
 		for i := range waits {
-			if waits[i].Reason == WaitChild && waits[i].ToolCall != "" {
-				out.ToolCallIDs = append(out.ToolCallIDs, waits[i].ToolCall)
+			if waits[i].Reason == WaitChild {
+				out.PendingChildren++
 			}
 		}
 	}

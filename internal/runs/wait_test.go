@@ -167,7 +167,7 @@ func TestTheEndOfAChildGoesToItsParentOnce(t *testing.T) {
 		})
 		e.done <- result{}
 		r := w.run(t, parent.ID)
-		if diff := cmp.Diff(&wire.RunWait{Reason: "children", ToolCallIDs: []string{"call-0", "call-1", "call-2"}}, r.Wait); diff != "" {
+		if diff := cmp.Diff(&wire.RunWait{Reason: "children", PendingChildren: 3}, r.Wait); diff != "" {
 			t.Error(diff)
 		}
 		byID := map[string]*execution{}
@@ -276,7 +276,7 @@ func TestOnlyWhoNamesThemSettlesApprovalsAndMoney(t *testing.T) {
 		if !w.settle(t, p.Queue, run.ID, "pay", runs.WaitApproval) {
 			t.Error("the approval was not settled")
 		}
-		if r := w.run(t, run.ID); r.Wait.Reason != "budget-pause" || r.Wait.Note != "Out of money." {
+		if r := w.run(t, run.ID); r.Wait.Reason != "budget-pause" || r.Wait.Label != "Out of money." {
 			t.Errorf("then %+v", r.Wait)
 		}
 		if !w.settle(t, p.Queue, run.ID, "money", runs.WaitBudget) {

@@ -174,6 +174,12 @@ func TestAScriptThatFailsSaysWhere(t *testing.T) {
 		if r.Status != "failed" || r.Error == nil || !strings.Contains(r.Error.Message, want) {
 			t.Errorf("%s: %+v", body, r.Error)
 		}
+		if want == "TypeError" && !strings.Contains(r.Error.Stack, "workflow.js:3:") {
+			t.Errorf("the stack is %q", r.Error.Stack)
+		}
+		if want == "start no agents" && r.Error.CallSeq != 1 {
+			t.Errorf("the call is %d", r.Error.CallSeq)
+		}
 	}
 }
 

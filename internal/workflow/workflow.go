@@ -24,6 +24,7 @@ import (
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/verbs"
+	"github.com/loam-agents/loam/wire"
 )
 
 // Kind is that of the runs.
@@ -105,11 +106,14 @@ func (x *execution) end(ctx context.Context, out script.Outcome) (runs.Outcome, 
 	case out.Continued != nil:
 		return runs.Outcome{}, x.write(ctx, func(tx store.Tx) error { return x.continueAsNew(tx, out.Continued) })
 	case out.Failure != nil:
-		message := out.Failure.Message
-		if out.Failure.Stack != "" {
-			message += "\n" + out.Failure.Stack
+		f := out.Failure
+		failed := &wire.RunError{Code: f.Code, Message: f.Message, Stack: f.Stack, Tool: f.Tool, CallSeq: f.CallSeq}
+		if len(f.Detail) > 0 {
+			if err := json.Unmarshal(f.Detail, &failed.Detail); err != nil {
+				return runs.Outcome{}, fmt.Errorf("read the detail of a failure: %w", err)
+			}
 		}
-		return runs.Outcome{Status: runs.Failed, Code: out.Failure.Code, Message: message}, nil
+		return runs.Outcome{Status: runs.Failed, Error: failed}, nil
 	}
 	return runs.Outcome{Status: runs.Succeeded, Output: out.Output}, nil
 }

@@ -588,8 +588,12 @@ export interface RunActivity {
 }
 
 export interface RunError {
+  callSeq?: number;
   code: string;
+  detail?: unknown;
   message: string;
+  stack?: string;
+  tool?: string;
 }
 
 export interface RunInfo {
@@ -656,10 +660,8 @@ export interface RunUsage {
 export interface RunWait {
   answerWith?: string;
   label?: string;
-  note?: string;
+  pendingChildren?: number;
   reason: string;
-  timeoutAt?: number;
-  toolCallIds?: string[];
   waitId?: string;
   wakeAt?: number;
 }
