@@ -90,7 +90,7 @@ test-console: build .cache/console-checked ## the page: types, unit tests, and t
 	@echo "test: the page in Chromium"
 	@go vet -buildvcs=false -tags console ./console
 	@mkdir -p $(TOOLS)
-	@go build -buildvcs=false -o $(TOOLS)/scriptedmodel ./internal/model/scripted/scriptedmodel
+	@go build -buildvcs=false -o $(TOOLS)/ ./internal/model/scripted/scriptedmodel ./internal/server/servertest/delegate
 	@cd console && npm run --silent test:browser
 
 # The quick checks of the page, when something of it has changed.

@@ -114,12 +114,21 @@ export class Server {
   }
 
   /** Runs a command of the command line against this server and returns what it prints. */
-  async command(...args: string[]): Promise<string> {
-    const child = spawn(loam, [...args, "--data", this.folder], { stdio: ["ignore", "pipe", "inherit"] });
+  command(...args: string[]): Promise<string> {
+    return this.run(loam, ...args, "--data", this.folder);
+  }
+
+  /** Lets a new key act for the owner, as a desktop client does, and returns its principal. */
+  delegate(label: string): Promise<string> {
+    return this.run(join(root, ".cache", "bin", "delegate"), "-data", this.folder, "-url", this.url, "-label", label);
+  }
+
+  private async run(program: string, ...args: string[]): Promise<string> {
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
     let out = "";
     child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
     const code = await new Promise((resolve) => child.once("close", resolve));
-    if (code !== 0) throw new Error(`loam ${args.join(" ")} ended with ${code}`);
+    if (code !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${code}`);
     return out.trim();
   }
 
