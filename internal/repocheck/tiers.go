@@ -49,6 +49,7 @@ var rooms = []room{
 	{"internal/logctx", 0, product},
 
 	{"client", 10, public},
+	{"internal/apart", 10, product},
 	{"internal/blobstore", 15, product},
 	{"internal/bus", 10, product},
 	{"internal/egress", 10, product},

@@ -1,40 +1,29 @@
 package script
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"os/exec"
 	"runtime/debug"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/loam-agents/loam/internal/apart"
 )
 
 // Argument makes a process of this program translate one script and end. It is for Compiler, not for people.
 const Argument = "internal-translate-script"
 
-// What a translation may use. A kilobyte of source takes about a millisecond.
-const (
-	helperStack   = 64 << 20
-	helperMemory  = 512 << 20
-	helperCPU     = 3
-	helperTimeout = 10 * time.Second
-)
+// job is what a translation may use. A kilobyte of source takes about a millisecond.
+var job = apart.Job{Argument: Argument, Memory: 512 << 20, CPU: 3 * time.Second, Wall: 10 * time.Second}
+
+// helperStack bounds the recursion of the translator, in bytes.
+const helperStack = 64 << 20
 
 // Main is the whole of that process: a script in, its translation out. It returns the exit code.
 func Main(in io.Reader, out io.Writer) int {
 	debug.SetMaxStack(helperStack)
-	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: helperMemory, unix.RLIMIT_CPU: helperCPU, unix.RLIMIT_CORE: 0} {
-		if unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}) != nil {
-			return 1
-		}
-	}
-	if answer(in, out) != nil {
+	if job.Confine() != nil || answer(in, out) != nil {
 		return 1
 	}
 	return 0
@@ -43,25 +32,11 @@ func Main(in io.Reader, out io.Writer) int {
 // errTooHard is told of a source on which the helper died.
 const errTooHard = "the source is too deeply nested or takes too long to read"
 
-// translateApart runs translate in a process of its own, with nothing of this one's environment.
-func translateApart(ctx context.Context, program, source string) (translation, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, helperTimeout, errors.New("the helper did not end in time"))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, Argument)
-	cmd.Env = []string{"GOMAXPROCS=1"}
-	cmd.Stdin = strings.NewReader(source)
-	var stdout bytes.Buffer
-	cmd.Stdout = &stdout
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		if _, died := errors.AsType[*exec.ExitError](err); died && context.Cause(ctx) == nil {
-			return translation{Problems: []Problem{{Message: errTooHard}}}, nil
-		}
-		return translation{}, fmt.Errorf("translate a script: %w", err)
+// translateApart runs translate in a process of its own.
+func translateApart(ctx context.Context, program, source string) (out translation, err error) {
+	err = job.Run(ctx, program, strings.NewReader(source), &out)
+	if errors.Is(err, apart.ErrDied) {
+		return translation{Problems: []Problem{{Message: errTooHard}}}, nil
 	}
-	var out translation
-	if err := json.Unmarshal(stdout.Bytes(), &out); err != nil {
-		return translation{}, fmt.Errorf("translate a script: %w", err)
-	}
-	return out, nil
+	return out, err
 }

@@ -12,7 +12,7 @@ import (
 
 // Main is the work of the process: a document comes in, a Text as JSON goes out. It returns the exit code.
 func Main(in io.Reader, out io.Writer) int {
-	if err := confine(); err != nil {
+	if err := job.Confine(); err != nil {
 		return 1
 	}
 	data, err := io.ReadAll(in)

@@ -1,8 +1,7 @@
 // Package pdftext gets the text out of PDF files that strangers made.
 //
-// A PDF is a program: a few kilobytes of it unpack to gigabytes or loop for ever, and no library in Go can be stopped in the middle. So
-// the work is done by a process of its own, the same executable started again with Argument, that holds itself to MaxMemory and MaxTime
-// and whose death is an error like any other.
+// A PDF is a program: a few kilobytes of it unpack to gigabytes or loop for ever. So the work is done apart, by a process that is held to
+// MaxMemory and MaxTime.
 //
 // pdftext belongs to the room internal/web (tier 3). The command line calls Main when it is started with Argument; package web calls
 // Program.Text.
@@ -11,13 +10,11 @@ package pdftext
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/loam-agents/loam/internal/apart"
 	"github.com/loam-agents/loam/internal/fault"
 )
 
@@ -33,6 +30,8 @@ const (
 	MaxMemory = 768 << 20
 	MaxTime   = 8 * time.Second
 )
+
+var job = apart.Job{Argument: Argument, Memory: MaxMemory, CPU: MaxTime, Wall: MaxTime}
 
 // Text is what stands in a document.
 type Text struct {
@@ -54,27 +53,13 @@ func (p Program) Text(ctx context.Context, data []byte) (Text, error) {
 	if p == "" {
 		return Text{}, fault.New(fault.PreconditionFailed, "This server cannot read PDF files")
 	}
-	inner, cancel := context.WithTimeout(ctx, MaxTime)
-	defer cancel()
-	cmd := exec.CommandContext(inner, string(p), Argument)
-	cmd.Env = []string{"GOTRACEBACK=none"}
-	cmd.Stdin = bytes.NewReader(data)
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	// The process writes at most an encoded MaxText; waiting ends even when something else holds its pipes.
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return Text{}, ctx.Err()
-		}
-		if inner.Err() == nil && !isExit(err) {
-			return Text{}, fmt.Errorf("start the reader of PDF files: %w", err)
-		}
+	var t Text
+	err := job.Run(ctx, string(p), bytes.NewReader(data), &t)
+	if errors.Is(err, apart.ErrDied) {
 		return Text{}, fault.Wrap(err, fault.ProviderError, "The PDF takes more than %d MiB of memory or %s to read", MaxMemory>>20, MaxTime)
 	}
-	var t Text
-	if err := json.Unmarshal(out.Bytes(), &t); err != nil {
-		return Text{}, fmt.Errorf("read the answer about a PDF file: %w", err)
+	if err != nil {
+		return Text{}, err
 	}
 	switch {
 	case t.Damaged != "":
@@ -83,9 +68,4 @@ func (p Program) Text(ctx context.Context, data []byte) (Text, error) {
 		return Text{}, fault.New(fault.ProviderError, "The PDF holds no text; it may be a scan")
 	}
 	return t, nil
-}
-
-func isExit(err error) bool {
-	_, ok := errors.AsType[*exec.ExitError](err)
-	return ok
 }
