@@ -1,7 +1,7 @@
 // Package runs is the queue of everything that executes, and the record of it.
 //
 // A run is one row of a tree. It moves queued → claimed → running → succeeded | failed | canceled, back to queued when it is
-// retried or when its lease is lost (docs/architecture.md draws it). A worker holds a run through a lease that carries an
+// retried, when its lease is lost, or when what it waited for is settled (docs/architecture.md draws it). A worker holds a run through a lease that carries an
 // epoch: every durable effect of the run checks that the lease still stands, inside the effect's own transaction, so a
 // worker that was presumed dead cannot write. A lease also holds the run's session: at most one agent run of a session
 // executes at a time, whoever claims it.
