@@ -128,9 +128,11 @@ const (
 	// MaxEntries and MaxJournal bound a journal, in entries and in bytes of their JSON.
 	MaxEntries = 5000
 	MaxJournal = 8 << 20
-	// Memory and Fuel are those of the realm: 64 MiB, and about two seconds of computing between two waits.
-	Memory = 64 << 20
-	Fuel   = 10_000
+	// Memory, Fuel and Computing are the limits of the realm between two waits: 64 MiB; turns of the engine's loops, which are about
+	// two seconds of plain computing; and a bound on the clock for what takes long in few turns.
+	Memory    = 64 << 20
+	Fuel      = 300_000_000
+	Computing = 30 * time.Second
 	// Resident is how long a sleep may be to be waited for in memory. A longer one parks the run.
 	Resident = time.Minute
 	// MaxResult bounds the output of a program, and every input and output that crosses ctx, in bytes of JSON.

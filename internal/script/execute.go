@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/loam-agents/loam/internal/clock"
-	"github.com/loam-agents/loam/internal/script/quickjs"
 	"github.com/loam-agents/loam/internal/store"
 )
 
@@ -97,7 +96,7 @@ func (e *Execution) Execute(ctx context.Context) (Outcome, error) {
 	// Effects that are still being carried out end before the execution does.
 	defer x.effects.Wait()
 	defer cancel()
-	x.realm = img.New(x.host, quickjs.Limits{Memory: Memory, Fuel: Fuel})
+	x.realm = img.New(x.host, limits)
 	stop := context.AfterFunc(ctx, x.realm.Stop)
 	defer stop()
 	out, err := x.run()

@@ -92,8 +92,9 @@ func TestAnUncaughtFailureOfAToolKeepsItsCode(t *testing.T) {
 func TestAProgramThatCannotGoOnFailsWithItsCode(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`await new Promise(() => {})`: script.CodeDeadlock,
-		`for (;;) {}`:                 script.CodeFuel,
+		`await new Promise(() => {})`:                                                         script.CodeDeadlock,
+		`/^(a+)+$/.test('a'.repeat(60) + 'b')`:                                                script.CodeFuel,
+		`for (;;) {}`:                                                                         script.CodeFuel,
 		`await ctx.call("echo"); try { for (;;) {} } catch {}`:                                script.CodeFuel,
 		`const a = []; for (;;) a.push('x'.repeat(1e5) + a.length)`:                           script.CodeMemory,
 		`for (let i = 0; i < 6000; i++) ctx.log("info", "line " + i); await ctx.call("echo")`: script.CodeJournal,

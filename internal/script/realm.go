@@ -21,6 +21,9 @@ var prelude string
 // image is what all realms start from. It never changes, so that the processes of a server make it once, when it is needed.
 var image = sync.OnceValues(func() (*quickjs.Image, error) { return quickjs.NewImage("prelude.js", prelude) })
 
+// limits are those of all realms.
+var limits = quickjs.Limits{Memory: Memory, Fuel: Fuel, Time: Computing}
+
 // thrown is an exception as the prelude tells it.
 type thrown struct {
 	Name      string          `json:"name"`
@@ -86,7 +89,7 @@ func check(p *Program) error {
 			_ = json.Unmarshal([]byte(payload), failed)
 		}
 		return "", false
-	}, quickjs.Limits{Memory: Memory, Fuel: Fuel})
+	}, limits)
 	err = r.Module(Filename, p.Code)
 	if err == nil {
 		err = r.Call("__kind")

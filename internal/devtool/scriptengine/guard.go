@@ -10,13 +10,32 @@ import (
 	"slices"
 )
 
-// check stands at the head of every loop. A plain load of an atomic is all that a running program pays.
-const check = "\nif m.stop.Load() { panic(ErrStopped) }\n"
+// check stands at the head of every loop, the engine's own and those of its builtins: it counts the turns, and looks now and then
+// whether they were enough.
+const check = "\nif m.fuel--; m.fuel&1023 == 0 { m.check() }\n"
 
 // added is what the translated package gets besides.
 const added = `
-// ErrStopped is what a call panics with after Stop. The instance is not usable afterwards.
-var ErrStopped = errors.New("stopped")
+// Errors that a call panics with: after Stop, and when its fuel is used up. The instance is not usable afterwards.
+var (
+	ErrStopped = errors.New("stopped")
+	ErrSpent   = errors.New("out of fuel")
+)
+
+// SetFuel says how many turns of loops are allowed from now on, to within 1024. It panics with ErrStopped after Stop.
+func (m *Module) SetFuel(turns int64) {
+	m.fuel = turns
+	m.check()
+}
+
+func (m *Module) check() {
+	switch {
+	case m.stop.Load():
+		panic(ErrStopped)
+	case m.fuel < 0:
+		panic(ErrSpent)
+	}
+}
 
 // Stop ends the call that runs, from any goroutine, and every later one.
 func (m *Module) Stop() { m.stop.Store(true) }
@@ -34,7 +53,7 @@ type replacement struct {
 
 var replacements = []replacement{
 	{"import (\n", "import (\n\t\"errors\"\n\t\"sync/atomic\"\n", 1},
-	{"type Module struct {\n", "type Module struct {\n\tstop     atomic.Bool\n\tmaxPages int64\n", 1},
+	{"type Module struct {\n", "type Module struct {\n\tstop     atomic.Bool\n\tfuel     int64\n\tmaxPages int64\n", 1},
 	{
 		"func New(v0 Xenv, v1 Xwasi_snapshot_preview1) *Module {\n\tm := new(Module)\n",
 		"// New makes an instance with at most maxPages of 64 KiB. One without an image has to be initialized; one with an image\n" +

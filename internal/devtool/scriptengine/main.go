@@ -1,7 +1,7 @@
 // Command scriptengine builds the engine that runs scripts: it takes QuickJS-NG as WebAssembly from the quickjs-wasi package,
 // has wasm2go translate it to Go, and adds what a server needs that runs other people's programs:
 //
-//   - a check in every loop, so that a program can be stopped at any moment, also inside a builtin function;
+//   - a check in every loop, which counts what a program computes and lets it be stopped at any moment, also inside a builtin function;
 //   - a bound on the memory of each instance;
 //   - a memory that the caller provides, so that an instance can start from the image of another.
 //

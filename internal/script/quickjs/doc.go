@@ -11,7 +11,10 @@
 // quickjs is part of tier 3. It imports the translated engine only; package script calls it.
 package quickjs
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Errors of NewImage and of the calls of a realm. After any of the last four a realm is of no more use.
 var (
@@ -47,9 +50,12 @@ type Host func(kind, payload string) (answer string, ok bool)
 type Limits struct {
 	// Memory is what the program's values may take, in bytes. The realm itself takes about a megabyte and a half more.
 	Memory int64
-	// Fuel is how long one call may compute, in units of about ten thousand steps of the engine. It is the same for the same
-	// program everywhere: some thousand units a second on a machine of 2026.
+	// Fuel is how long one call may compute, in turns of the engine's loops, those of builtin functions included. The same program
+	// uses the same on every machine.
 	Fuel int64
+	// Time bounds one call on the clock of the machine, for builtin functions that move much memory in few turns. It is there for
+	// the server: a program that is fine has used its fuel long before. Zero is no bound.
+	Time time.Duration
 }
 
 // Realm is one program's world. Its methods are called by one goroutine at a time, but for Stop.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/loam-agents/loam/internal/script/quickjs/translated"
 )
@@ -49,7 +51,7 @@ type handles struct {
 
 // NewImage runs a program, such as one that defines the functions that others find, and keeps what it left.
 func NewImage(name, source string) (*Image, error) {
-	r := &realm{host: func(string, string) (string, bool) { return "", false }, fuel: 1 << 20}
+	r := &realm{host: func(string, string) (string, bool) { return "", false }, limits: Limits{Fuel: 1 << 32}}
 	r.module = translated.New(r, system{r}, initialPages, nil, 0)
 	err := r.guard(func() error {
 		r.module.X_initialize()
@@ -60,7 +62,6 @@ func NewImage(name, source string) (*Image, error) {
 			length: r.module.Xwasm_malloc(4), arguments: r.module.Xwasm_malloc(4 * maxArguments),
 			undefined: r.module.Xqjs_get_undefined(), global: r.module.Xqjs_get_global(),
 		}
-		r.module.Xqjs_set_interrupt_handler(1)
 		r.module.Xqjs_set_max_stack_size(stackSize)
 		r.define("__host")
 		return r.evaluate(name, source, 0, func(int32) {})
@@ -75,7 +76,7 @@ func NewImage(name, source string) (*Image, error) {
 
 // New copies the image.
 func (img *Image) New(host Host, limits Limits) Realm {
-	r := &realm{host: host, fuel: limits.Fuel, handles: img.handles}
+	r := &realm{host: host, limits: limits, handles: img.handles}
 	pages := (limits.Memory+overhead)/pageSize + int64(len(img.memory)/pageSize)
 	r.module = translated.New(r, system{r}, pages, slices.Clone(img.memory), img.stackPointer)
 	r.module.Xqjs_set_memory_limit(int32(limits.Memory + img.allocated))
@@ -90,8 +91,7 @@ type realm struct {
 	module  *translated.Module
 	handles handles
 	host    Host
-	fuel    int64
-	used    int64
+	limits  Limits
 	// dead is why the realm cannot be called any more.
 	dead error
 }
@@ -139,13 +139,20 @@ func (r *realm) guard(fn func() error) (err error) {
 	if r.dead != nil {
 		return r.dead
 	}
-	r.used = 0
+	var late atomic.Bool
+	if r.limits.Time > 0 {
+		timer := time.AfterFunc(r.limits.Time, func() {
+			late.Store(true)
+			r.module.Stop()
+		})
+		defer timer.Stop()
+	}
 	defer func() {
 		switch p := recover(); {
-		case p == nil && r.used > r.fuel:
-			r.dead = ErrFuel
 		case p == nil:
 			return
+		case p == any(translated.ErrSpent), late.Load():
+			r.dead = ErrFuel
 		case p == any(translated.ErrStopped):
 			r.dead = ErrStopped
 		default:
@@ -153,6 +160,7 @@ func (r *realm) guard(fn func() error) (err error) {
 		}
 		err = r.dead
 	}()
+	r.module.SetFuel(r.limits.Fuel)
 	return fn()
 }
 
