@@ -26,8 +26,10 @@ type execution struct {
 	// working counts the effects that are being carried out.
 	working  int
 	finished chan finished
-	effects  sync.WaitGroup
-	out      *Outcome
+	// turns has room for the calls that are carried out at once.
+	turns   chan struct{}
+	effects sync.WaitGroup
+	out     *Outcome
 }
 
 // effect is one thing that the program waits for.
@@ -248,7 +250,14 @@ func (x *execution) carryOut(e *effect) error {
 		x.working++
 		x.effects.Go(func() {
 			select {
-			case x.finished <- x.call(e):
+			case x.turns <- struct{}{}:
+			case <-x.ctx.Done():
+				return
+			}
+			f := x.call(e)
+			<-x.turns
+			select {
+			case x.finished <- f:
 			case <-x.ctx.Done():
 			}
 		})

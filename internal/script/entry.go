@@ -133,6 +133,8 @@ const (
 	Memory    = 64 << 20
 	Fuel      = 300_000_000
 	Computing = 30 * time.Second
+	// MaxAtOnce bounds the calls of one script that are carried out at the same time; others wait for their turn.
+	MaxAtOnce = 32
 	// Resident is how long a sleep may be to be waited for in memory. A longer one parks the run.
 	Resident = time.Minute
 	// MaxResult bounds the output of a program, and every input and output that crosses ctx, in bytes of JSON.

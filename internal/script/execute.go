@@ -91,7 +91,7 @@ func (e *Execution) Execute(ctx context.Context) (Outcome, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	x := &execution{
-		Execution: e, ctx: ctx, record: newRecord(), pending: map[int64]*effect{}, finished: make(chan finished),
+		Execution: e, ctx: ctx, record: newRecord(), pending: map[int64]*effect{}, finished: make(chan finished), turns: make(chan struct{}, MaxAtOnce),
 	}
 	// Effects that are still being carried out end before the execution does.
 	defer x.effects.Wait()

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -331,6 +333,36 @@ func TestAProgramThatAsksForOtherThingsThanBeforeIsFound(t *testing.T) {
 		script.Entry{Kind: script.KindResult, CallSeq: 1, Status: script.Succeeded, Output: json.RawMessage("2")})
 	if f := b.run(t).Failure; f == nil || f.Code != script.CodeDiverged {
 		t.Errorf("got %+v", f)
+	}
+}
+
+func TestNoMoreThanThirtyTwoCallsAreCarriedOutAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, body(`return (await ctx.parallel(Array.from({ length: 100 }, (_, i) => () => ctx.call("count", i)))).length`))
+	var now, most atomic.Int64
+	full := make(chan struct{})
+	var once sync.Once
+	b.world.tools["count"] = func(ctx context.Context, _ script.Call) (any, error) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for {
+			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+				break
+			}
+		}
+		if n == script.MaxAtOnce {
+			once.Do(func() { close(full) })
+		}
+		// The first calls stay until there is no room for more.
+		select {
+		case <-full:
+		case <-ctx.Done():
+		}
+		return n, ctx.Err()
+	}
+	b.world.pure["count"] = true
+	if got := output(t, b.run(t)); got != "100" || most.Load() != script.MaxAtOnce {
+		t.Errorf("%s calls, %d at once", got, most.Load())
 	}
 }
 
