@@ -92,21 +92,51 @@ type Router struct{ schemes []Scheme }
 // NewRouter returns a router that asks the schemes in order.
 func NewRouter(schemes ...Scheme) *Router { return &Router{schemes: schemes} }
 
-// Read resolves an address.
+// Read resolves an address. One that is slightly wrong is read as what it most likely means, and the result says so in readAs.
 func (r *Router) Read(ctx context.Context, scope Scope, req ReadRequest) (Result, error) {
-	req.Address = strings.TrimSpace(req.Address)
-	scheme, err := r.find(req.Address)
+	given := strings.TrimSpace(req.Address)
+	req.Address = given
+	scheme, err := r.find(given)
 	if err != nil {
-		return nil, err
+		if scheme, req.Address = r.meant(given); scheme == nil {
+			return nil, err
+		}
 	}
-	return scheme.Read(ctx, scope, req)
+	out, err := scheme.Read(ctx, scope, req)
+	if short := strings.TrimRight(req.Address, "/"); fault.CodeOf(err) == fault.NotFound && short != req.Address {
+		// A file does not end in a slash, but its address may have been given one.
+		req.Address = short
+		if again, shortErr := scheme.Read(ctx, scope, req); shortErr == nil {
+			out, err = again, nil
+		}
+	}
+	if err == nil && req.Address != given {
+		out["readAs"] = req.Address
+	}
+	return out, err
 }
 
-// Write prepares a write.
+// meant is the scheme that serves what a wrong address most likely means, and that address; nil when nothing does.
+func (r *Router) meant(address string) (Scheme, string) {
+	right, ok := Meant(address)
+	if !ok {
+		return nil, address
+	}
+	scheme, err := r.find(right)
+	if err != nil {
+		return nil, address
+	}
+	return scheme, right
+}
+
+// Write prepares a write. It refuses rather than guesses: a slightly wrong address is answered with the one that may be meant.
 func (r *Router) Write(ctx context.Context, scope Scope, req WriteRequest) (Change, error) {
 	req.Address = strings.TrimSpace(req.Address)
 	scheme, err := r.find(req.Address)
 	if err != nil {
+		if near, right := r.meant(req.Address); near != nil {
+			return nil, fault.Invalid("Nothing is written to %q, which is no address. Did you mean %s?", clip(req.Address), clip(right))
+		}
 		return nil, err
 	}
 	w, ok := scheme.(Writer)
@@ -164,9 +194,12 @@ func Under(address, root string) (rest string, ok bool) {
 	return strings.CutPrefix(address, root+"/")
 }
 
-// ToolName is the tool that an address names, as ~/tools/<name> does: one segment.
+// ToolName is the tool that an address names, or means to name, as ~/tools/<name> does: one segment.
 func ToolName(address string) (name string, ok bool) {
 	rest, ok := Under(strings.TrimSpace(address), "~/tools")
+	if right, meant := Meant(address); !ok && meant {
+		rest, ok = Under(right, "~/tools")
+	}
 	name = strings.Trim(rest, "/")
 	return name, ok && name != "" && !strings.Contains(name, "/")
 }

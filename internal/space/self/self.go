@@ -71,6 +71,9 @@ func (s *Scheme) Read(ctx context.Context, scope space.Scope, req space.ReadRequ
 	if def.ReasoningLevel != "" {
 		out["reasoningLevel"] = def.ReasoningLevel
 	}
+	if keys := agent.SigningKeys(def); len(keys) > 0 {
+		out["signingKeys"] = keys
+	}
 	if len(def.Metadata) > 0 {
 		out["metadata"] = def.Metadata
 	}

@@ -26,7 +26,7 @@ func TestSelfIsTheAgentsRecordAndNothingElse(t *testing.T) {
 		scheme := self.New(s, func() []string { return []string{"search"} })
 		var def wire.AgentDefinition
 		if err := json.Unmarshal([]byte(`{"name":"Ada","systemPrompt":[{"block":{"id":"b","type":"Paragraph","text":"Be kind."}}],"model":"m-1","modelProvider":"p","reasoningLevel":"low",
-			"tools":["search","nothing"],"metadata":{"icon":"x"}}`), &def); err != nil {
+			"tools":["search","nothing"],"metadata":{"icon":"x"},"signingKey":"press","signingKeys":["desk"]}`), &def); err != nil {
 			t.Fatal(err)
 		}
 		out, err := scheme.Read(t.Context(), space.Scope{Account: "account", Agent: "agent", Definition: def}, space.ReadRequest{Address: "~/self"})
@@ -35,12 +35,12 @@ func TestSelfIsTheAgentsRecordAndNothingElse(t *testing.T) {
 		}
 		// The set of fields is closed: whoever adds one decides here that it is no secret.
 		want := []string{"agentId", "grants", "guidance", "memory", "metadata", "model", "modelProvider", "name", "reasoningLevel",
-			"sessionCount", "summary", "systemPrompt"}
+			"sessionCount", "signingKeys", "summary", "systemPrompt"}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(out))); diff != "" {
 			t.Errorf("fields (-want +got):\n%s", diff)
 		}
-		b, err := json.Marshal(map[string]any{"grants": out["grants"], "memory": out["memory"], "prompt": out["systemPrompt"], "n": out["sessionCount"]})
-		if err != nil || string(b) != `{"grants":{"callableTools":["search"],"mcpServers":[],"publish":false},"memory":{"topLevel":[],"totalFiles":0},"n":0,"prompt":"Be kind."}` {
+		b, err := json.Marshal(map[string]any{"grants": out["grants"], "memory": out["memory"], "prompt": out["systemPrompt"], "n": out["sessionCount"], "keys": out["signingKeys"]})
+		if err != nil || string(b) != `{"grants":{"callableTools":["search"],"mcpServers":[],"publish":false},"keys":["desk","press"],"memory":{"topLevel":[],"totalFiles":0},"n":0,"prompt":"Be kind."}` {
 			t.Errorf("the record is %s, %v", b, err)
 		}
 	})
