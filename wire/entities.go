@@ -124,10 +124,22 @@ type EventMeta struct {
 	SignerID  string `json:"signerId,omitempty"`
 	Model     string `json:"model,omitempty"`
 	// Provider is the type of the provider (openai, custom, …), not its configured name.
-	Provider       string `json:"provider,omitempty"`
-	Usage          *Usage `json:"usage,omitempty"`
-	DurationMs     int64  `json:"durationMs,omitempty"`
-	ReasoningLevel string `json:"reasoningLevel,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	Usage    *Usage `json:"usage,omitempty"`
+	// DurationMs is how long the model took for this answer, or a tool for its call.
+	DurationMs int64 `json:"durationMs,omitempty"`
+	// ReasoningLevel is the level that was asked for: off when reasoning was switched off, default when the request named none.
+	ReasoningLevel string    `json:"reasoningLevel,omitempty"`
+	Turn           *TurnMeta `json:"turn,omitempty"`
+}
+
+// TurnMeta is where an answer of a model stands in its turn. Times are in milliseconds.
+type TurnMeta struct {
+	// Index counts the answers of a turn, from 0; after a crash or a wait it begins anew.
+	Index int64 `json:"index"`
+	// TTFTMs is the time from the request to the first piece of the answer, and TurnMs from the beginning of the turn to the answer's end.
+	TTFTMs int64 `json:"ttftMs"`
+	TurnMs int64 `json:"turnMs"`
 }
 
 // MessageEvent is something that was said. Actor is empty for what a user or an agent said in the ordinary way.

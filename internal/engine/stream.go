@@ -62,6 +62,9 @@ func (t *turn) generate(ctx context.Context, req model.Request) (model.Event, er
 		if err != nil {
 			return model.Event{}, err
 		}
+		if t.first.IsZero() {
+			t.first = t.engine.opts.Clock.Now()
+		}
 		// A model that does not stop is stopped here, before its answer fills the memory.
 		if size += len(ev.Text); size > MaxAnswer {
 			return model.Event{}, tooLong()

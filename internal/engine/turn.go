@@ -40,14 +40,16 @@ type turn struct {
 	unrecorded model.Usage
 	// generated is the usage of this execution; what earlier ones of the run used stands on its row.
 	generated model.Usage
-	// started is when the model was asked last.
-	started time.Time
+	// began is when this execution began, started when the model was asked last, and first when the first piece of its answer came.
+	began, started, first time.Time
+	// step counts the requests of this execution, from 0.
+	step int
 }
 
 // Execute implements runs.Executor.
 func (e *Engine) Execute(ctx context.Context, lease *runs.Lease) (runs.Outcome, error) {
 	e.opts.Point(PointClaimed)
-	t := &turn{engine: e, lease: lease, run: lease.Run()}
+	t := &turn{engine: e, lease: lease, run: lease.Run(), began: e.opts.Clock.Now()}
 	t.log = e.histories.take(t.run.Session)
 	defer func() { e.histories.put(t.log) }()
 	t.newPartial()
@@ -143,12 +145,12 @@ func (t *turn) carryOut(ctx context.Context) error {
 	if err := t.repair(ctx); err != nil {
 		return err
 	}
-	for range MaxSteps {
+	for t.step = range MaxSteps {
 		req, err := t.request(ctx)
 		if err != nil {
 			return err
 		}
-		t.started = t.engine.opts.Clock.Now()
+		t.started, t.first = t.engine.opts.Clock.Now(), time.Time{}
 		answer, err := t.generate(ctx, req)
 		t.unrecorded = t.unrecorded.Add(answer.Usage)
 		if err != nil {

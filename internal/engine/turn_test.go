@@ -302,3 +302,35 @@ func TestMessagesThatArriveDuringATurnAreAnsweredByTheNext(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerSaysWhereItStandsInItsTurn(t *testing.T) {
+	wait := scripted.Step{WaitMillis: 5}
+	c := talk(t, server.Config{},
+		scripted.Turn{Steps: []scripted.Step{wait, scripted.Step{Text: "I look."}, wait, {Call: &scripted.Call{Name: "read", Arguments: `{"address": "~/self"}`}}}},
+		scripted.Turn{Steps: []scripted.Step{wait, scripted.Step{Text: "Done."}}},
+	)
+	c.say("Look.")
+	var metas []*wire.EventMeta
+	for _, e := range servertest.Call[wire.GetSessionResponse](c.Harness, "GetSession", map[string]any{"sessionId": c.session}).Events {
+		var m wire.MessageEvent
+		if err := json.Unmarshal(e.Event, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Role == "assistant" {
+			metas = append(metas, m.Meta)
+		}
+	}
+	if len(metas) != 2 || metas[0].Turn == nil || metas[1].Turn == nil {
+		t.Fatalf("metas are %+v", metas)
+	}
+	first, second := metas[0], metas[1]
+	if first.ReasoningLevel != "default" || first.Turn.Index != 0 || second.Turn.Index != 1 {
+		t.Errorf("level %q, indexes %d and %d", first.ReasoningLevel, first.Turn.Index, second.Turn.Index)
+	}
+	if first.Turn.TTFTMs < 5 || first.DurationMs < first.Turn.TTFTMs+5 || first.Turn.TurnMs < first.DurationMs {
+		t.Errorf("the first piece came after %d of %d ms, %d ms into the turn", first.Turn.TTFTMs, first.DurationMs, first.Turn.TurnMs)
+	}
+	if second.Turn.TurnMs < first.Turn.TurnMs+second.DurationMs {
+		t.Errorf("the second answer ended %d ms into the turn and took %d, after one at %d", second.Turn.TurnMs, second.DurationMs, first.Turn.TurnMs)
+	}
+}

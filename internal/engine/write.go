@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/runs"
@@ -52,17 +54,19 @@ func (t *turn) settlePlan(tx store.Tx) error {
 // spoken is the assistant message of an answer.
 func (t *turn) spoken(answer model.Event, text string) sessionlog.Entry {
 	usage := wire.Usage(answer.Usage)
+	now := t.engine.opts.Clock.Now()
+	place := wire.TurnMeta{Index: int64(t.step), TTFTMs: between(t.started, t.first), TurnMs: between(t.began, now)}
 	return t.entry(wire.MessageEvent{
 		Type: sessionlog.TypeMessage, Role: "assistant", Content: text,
 		Meta: &wire.EventMeta{
-			Model: t.model.ID, Provider: t.model.Type, Usage: &usage, DurationMs: t.elapsed(), ReasoningLevel: string(t.model.Reasoning),
+			Model: t.model.ID, Provider: t.model.Type, Usage: &usage, DurationMs: between(t.started, now),
+			ReasoningLevel: cmp.Or(string(t.model.Reasoning), "default"), Turn: &place,
 		},
 	})
 }
 
-func (t *turn) elapsed() int64 {
-	return max(t.engine.opts.Clock.Now().Sub(t.started).Milliseconds(), 0)
-}
+// between is a time span in milliseconds, 0 if the clock was set back.
+func between(from, to time.Time) int64 { return max(to.Sub(from).Milliseconds(), 0) }
 
 // whole is the message itself when events cannot give it back: it holds provider state, or calls that leave no events.
 func whole(m model.Message, calls []*call) *model.Message {
@@ -215,7 +219,7 @@ func (t *turn) execute(ctx context.Context, c *call) error {
 	t.partial.activity(wire.RunActivity{Phase: "tool", ToolName: c.part.Name, ToolCallID: c.part.CallID, Detail: detail(c.part.Arguments)}, nil)
 	begun := t.engine.opts.Clock.Now()
 	c.result, c.err = c.action.Run(ctx)
-	c.took = max(t.engine.opts.Clock.Now().Sub(begun).Milliseconds(), 0)
+	c.took = between(begun, t.engine.opts.Clock.Now())
 	t.engine.opts.Point(PointEffectReady)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
