@@ -6,6 +6,7 @@
 //   - A call, its effect and its result are one transaction when the verb can prepare its effect, so no crash separates them.
 //     When calls are announced before they run, a crash leaves them unanswered and the next turn answers them with an error
 //     before it asks the model anything.
+//   - A call may wait: its turn is parked, holds no worker and no memory, and goes on when the log holds the result.
 //   - Every write checks the run's lease, in its own transaction.
 //   - The prefix of the provider payload is byte-stable from turn to turn: what changes stands in one block at the end.
 //
@@ -71,7 +72,10 @@ const (
 	PointCallsAppended = "calls-appended"
 	PointEffectReady   = "effect-ready"
 	PointEffectDone    = "effect-done"
-	PointBeforeFinish  = "before-finish"
+	// A call that waits is pending when its waits are registered, and its turn is parked after that.
+	PointPending      = "pending"
+	PointParked       = "parked"
+	PointBeforeFinish = "before-finish"
 )
 
 // Engine executes agent runs. It implements runs.Executor.

@@ -31,12 +31,38 @@ type history struct {
 	// ids of all calls in the log: a provider may use one twice.
 	ids map[string]bool
 	// open are the agent's calls that have no result, in the order of the log.
-	open []wire.ToolCallEvent
+	open []openCall
 	size int
 }
 
 func newHistory(session string) *history {
 	return &history{session: session, ids: map[string]bool{}}
+}
+
+// openCall is a call of the agent that has no result.
+type openCall struct {
+	wire.ToolCallEvent
+	// run is the one that made it.
+	run string
+}
+
+// follow is what is open after further entries.
+func follow(open []openCall, entries []entry) []openCall {
+	open = slices.Clone(open)
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.kind == sessionlog.TypeToolResult:
+			open = closed(open, e.result.ToolCallID)
+		case e.kind == sessionlog.TypeToolCall && e.actor != sessionlog.ActorUser:
+			// A person's own calls are theirs to repeat.
+			open = append(open, openCall{e.call, e.run})
+		}
+	}
+	return open
+}
+
+func closed(open []openCall, call string) []openCall {
+	return slices.DeleteFunc(open, func(c openCall) bool { return c.ID == call })
 }
 
 // add appends entries and notes what turns need to know of them.
@@ -49,22 +75,12 @@ func (h *history) add(entries ...entry) {
 				h.ids[p.CallID] = true
 			}
 		}
-		switch {
-		case e.kind == sessionlog.TypeToolResult:
-			h.close(e.result.ToolCallID)
-		case e.kind == sessionlog.TypeToolCall:
+		if e.kind == sessionlog.TypeToolCall {
 			h.ids[e.call.ID] = true
-			// A person's own calls are theirs to repeat.
-			if e.actor != sessionlog.ActorUser {
-				h.open = append(h.open, e.call)
-			}
 		}
 	}
+	h.open = follow(h.open, entries)
 	h.entries = append(h.entries, entries...)
-}
-
-func (h *history) close(call string) {
-	h.open = slices.DeleteFunc(h.open, func(c wire.ToolCallEvent) bool { return c.ID == call })
 }
 
 // settle gives up the entries of which it is not known that nothing stands between them and the rest of the log.
@@ -80,7 +96,7 @@ func (h *history) settle() {
 	for _, e := range h.entries[known:] {
 		h.size -= e.size + entryOverhead
 		if e.kind == sessionlog.TypeToolCall {
-			h.close(e.call.ID)
+			h.open = closed(h.open, e.call.ID)
 		}
 	}
 	clear(h.entries[known:])

@@ -39,6 +39,9 @@ type stage struct {
 	answers []model.Message
 	act     func(ctx context.Context) (verbs.Result, error)
 	asked   int
+	// action, when set, is what a call means. requests are what the model was asked.
+	action   func(scope space.Scope) verbs.Action
+	requests []model.Request
 }
 
 func (s *stage) Resolve(ctx context.Context, _ string, _ wire.AgentDefinition, _ *wire.ModelOverride) (engine.Model, error) {
@@ -49,8 +52,9 @@ func (s *stage) Resolve(ctx context.Context, _ string, _ wire.AgentDefinition, _
 }
 
 // Stream gives the next answer.
-func (s *stage) Stream(context.Context, model.Request) iter.Seq2[model.Event, error] {
+func (s *stage) Stream(_ context.Context, req model.Request) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
+		s.requests = append(s.requests, req)
 		m := s.answers[s.asked]
 		s.asked++
 		yield(model.Event{Kind: model.EventDone, Message: m, Usage: model.Usage{Input: 1, Total: 1}}, nil)
@@ -63,7 +67,10 @@ func (*stage) Dialect() model.Dialect                           { return model.O
 func (*stage) Document() tooldoc.Document {
 	return tooldoc.Document{Name: "act", Kind: tooldoc.Verb, Input: json.RawMessage(`{"type":"object"}`)}
 }
-func (s *stage) Prepare(context.Context, space.Scope, json.RawMessage) verbs.Action {
+func (s *stage) Prepare(_ context.Context, scope space.Scope, _ json.RawMessage) verbs.Action {
+	if s.action != nil {
+		return s.action(scope)
+	}
 	return verbs.Action{Effect: tooldoc.SideEffecting, Run: s.act}
 }
 
@@ -86,7 +93,7 @@ func onStage(t *testing.T, fn func(s *stage)) {
 			t.Fatal(err)
 		}
 		e := engine.New(engine.Options{Store: db, Log: s.log, Bus: bus.NewLocal(), Models: s, Verbs: set, Tools: tools, Clock: clock.System{}, IDs: ids})
-		s.queue = runs.New(runs.Options{Store: db, Clock: clock.System{}, IDs: ids, Owner: "p", Executors: map[string]runs.Executor{runs.KindAgent: e}})
+		s.queue = runs.New(runs.Options{Store: db, Clock: clock.System{}, IDs: ids, Owner: "p", Hooks: runs.Hooks{Abandoned: e.Abandoned}, Executors: map[string]runs.Executor{runs.KindAgent: e}})
 		fn(s)
 	})
 }
@@ -97,8 +104,20 @@ func (s *stage) write(fn func(tx store.Tx) error) {
 	}
 }
 
-// play carries out one turn and returns the log in a line an event, and the run.
+// play carries out one turn, until it has ended or is parked, and returns the log in a line an event, and the run.
 func (s *stage) play() (string, runs.Run) {
+	s.t.Helper()
+	s.begin()
+	r, err := s.queue.Await(s.t.Context(), s.run)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.queue.Stop(s.t.Context())
+	return s.events(), r
+}
+
+// begin enqueues the first run of a session and starts the queue.
+func (s *stage) begin() {
 	s.t.Helper()
 	s.write(func(tx store.Tx) error {
 		a, err := agent.Create(tx, agent.CreateParams{ID: "agent", Account: "account", Definition: wire.AgentDefinition{Name: "A", Model: "m", ModelProvider: "p"}})
@@ -110,20 +129,24 @@ func (s *stage) play() (string, runs.Run) {
 			return err
 		}
 		s.session = session.ID
-		r, err := s.queue.Enqueue(tx, runs.Spec{Account: "account", Kind: runs.KindAgent, Agent: a.ID, AgentVersion: a.Version, Session: session.ID, Origin: "user", Title: "t", Lane: runs.Interactive})
-		s.run = r.ID
+		s.run, err = s.enqueue(tx)
 		return err
 	})
 	if err := s.queue.Start(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
-	r, err := s.queue.Await(s.t.Context(), s.run)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.queue.Stop(s.t.Context())
+}
+
+func (s *stage) enqueue(tx store.Tx) (string, error) {
+	r, err := s.queue.Enqueue(tx, runs.Spec{Account: "account", Kind: runs.KindAgent, Agent: "agent", AgentVersion: 1, Session: s.session, Origin: "user", Title: "t", Lane: runs.Interactive})
+	return r.ID, err
+}
+
+// events is the log in a line an event.
+func (s *stage) events() string {
+	s.t.Helper()
 	var events []wire.SessionEvent
-	err = s.store.Read(s.t.Context(), func(tx store.Tx) (err error) {
+	err := s.store.Read(s.t.Context(), func(tx store.Tx) (err error) {
 		events, err = sessionlog.Events(tx, s.session, 0, 0)
 		return err
 	})
@@ -138,7 +161,7 @@ func (s *stage) play() (string, runs.Run) {
 		}
 		out = append(out, strings.TrimSpace(p.Type+" "+p.Content+p.Error))
 	}
-	return strings.Join(out, "\n"), r
+	return strings.Join(out, "\n")
 }
 
 func (s *stage) cancel() {

@@ -96,7 +96,7 @@ func read(stored []sessionlog.Stored) ([]entry, error) {
 // result follows its call's message wherever it stands in the log, and errors are left out. What a longer log begins with is
 // replayed as it was before, so that providers find their cache.
 func replay(entries []entry) []model.Message {
-	r := replayer{results: map[string][]*wire.ToolResultEvent{}, calls: map[string]bool{}, users: map[string]bool{}, covered: map[string]bool{}}
+	r := replayer{results: map[string][]*wire.ToolResultEvent{}, calls: map[string]bool{}, users: map[string]bool{}, covered: map[string]bool{}, announced: map[string]bool{}}
 	for i := range entries {
 		r.index(&entries[i])
 	}
@@ -112,8 +112,9 @@ type replayer struct {
 	current *model.Message
 	// results of calls in the order of the log: an id may be used again later.
 	results map[string][]*wire.ToolResultEvent
-	// calls and users are the ids of all calls of the agent and of people, covered those that stand in a whole message.
-	calls, users, covered map[string]bool
+	// calls and users are the ids of all calls of the agent and of people, covered those that stand in a whole message, announced
+	// those of the agent that have an event.
+	calls, users, covered, announced map[string]bool
 }
 
 // index notes whose call and whose result an event is.
@@ -127,7 +128,7 @@ func (r *replayer) index(e *entry) {
 	case e.kind == sessionlog.TypeToolCall && e.actor == sessionlog.ActorUser:
 		r.users[e.call.ID] = true
 	case e.kind == sessionlog.TypeToolCall:
-		r.calls[e.call.ID] = true
+		r.calls[e.call.ID], r.announced[e.call.ID] = true, true
 	case e.kind == sessionlog.TypeToolResult && e.actor != sessionlog.ActorUser:
 		r.results[e.result.ToolCallID] = append(r.results[e.result.ToolCallID], &e.result)
 	}
@@ -199,6 +200,8 @@ func (r *replayer) flush() {
 		if list := r.results[p.CallID]; len(list) > 0 {
 			part.Text, part.IsError = shown(list[0])
 			r.results[p.CallID] = list[1:]
+		} else if r.announced[p.CallID] {
+			part.Text = running
 		}
 		results = append(results, part)
 	}
@@ -209,6 +212,9 @@ func (r *replayer) flush() {
 
 // nothing is the result of a call that has none to show, such as a silent one that took effect.
 const nothing = `{"ok":true}`
+
+// running is the result of a call that has none yet: a run of the session is parked on it.
+const running = `{"status":"running","note":"This call has no result yet. It is given here when it comes; do not repeat the call."}`
 
 // arguments is a call's input as the model wrote it: input that was not JSON is kept in the log as a JSON string.
 func arguments(input json.RawMessage) string {

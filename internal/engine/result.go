@@ -1,15 +1,11 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 
 	"github.com/loam-agents/loam/internal/fault"
-	"github.com/loam-agents/loam/internal/sessionlog"
-	"github.com/loam-agents/loam/internal/store"
-	"github.com/loam-agents/loam/wire"
 )
 
 // explain is the text of a failed call for the model. What is not meant for others is logged instead.
@@ -50,28 +46,4 @@ func detail(arguments string) string {
 		return cutUTF8(in.Address, 200)
 	}
 	return cutUTF8(in.Title, 200)
-}
-
-// stopped writes down what a canceled turn had said, or that it was stopped, and answers calls that it had announced.
-func (t *turn) stopped(ctx context.Context) {
-	text := t.partial.text.String()
-	err := t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
-		if err := t.lease.CheckStopped(tx); err != nil {
-			return err
-		}
-		entries := t.unanswered("The turn was stopped before this call had a result.")
-		switch {
-		case text != "":
-			entries = append(entries, t.entry(wire.MessageEvent{Type: sessionlog.TypeMessage, Role: "assistant", Content: text}))
-		case t.said == "" && len(entries) == 0:
-			entries = append(entries, t.entry(wire.MessageEvent{Type: sessionlog.TypeMessage, Role: "assistant", Content: "Stopped."}))
-		}
-		if _, err := t.append(tx, nil, nil, entries...); err != nil {
-			return err
-		}
-		return t.addUsage(tx)
-	})
-	if err != nil {
-		t.engine.opts.Logger.WarnContext(ctx, "write down a stopped turn", "error", err)
-	}
 }

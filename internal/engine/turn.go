@@ -27,6 +27,9 @@ type turn struct {
 	model   Model
 	log     *history
 	partial *partial
+	// waits are what the run waits for, as it was read with the log, and standing the other runs of the session that have not ended.
+	waits    []runs.Wait
+	standing map[string]bool
 	// loaded is the state that was read with the log, for the first request.
 	loaded *state
 	// before are exchanges of silent calls that no event of this run holds yet.
@@ -142,7 +145,7 @@ func (t *turn) carryOut(ctx context.Context) error {
 	if err := t.load(ctx); err != nil {
 		return err
 	}
-	if err := t.repair(ctx); err != nil {
+	if parked, err := t.repair(ctx); parked || err != nil {
 		return err
 	}
 	for t.step = range MaxSteps {
@@ -172,7 +175,7 @@ func (t *turn) carryOut(ctx context.Context) error {
 			continue
 		}
 		t.partial.activity(wire.RunActivity{Phase: "thinking"}, &total)
-		if err := t.act(ctx, answer, calls); err != nil {
+		if parked, err := t.act(ctx, answer, calls); parked || err != nil {
 			return err
 		}
 		t.newPartial()
@@ -190,6 +193,7 @@ func (t *turn) used(u model.Usage) model.Usage {
 // load reads what the turn works on.
 func (t *turn) load(ctx context.Context) error {
 	var stored []sessionlog.Stored
+	var fresh []entry
 	err := t.engine.opts.Store.Read(ctx, func(tx store.Tx) error {
 		session, err := sessionlog.Get(tx, t.run.Session)
 		if err != nil {
@@ -207,13 +211,14 @@ func (t *turn) load(ctx context.Context) error {
 			return err
 		}
 		t.loaded = &st
-		stored, err = sessionlog.Replay(tx, session.ID, t.log.upTo)
-		return err
+		if stored, err = sessionlog.Replay(tx, session.ID, t.log.upTo); err != nil {
+			return err
+		}
+		if fresh, err = read(stored); err != nil {
+			return err
+		}
+		return t.readWaits(tx, follow(t.log.open, fresh))
 	})
-	if err != nil {
-		return err
-	}
-	fresh, err := read(stored)
 	if err != nil {
 		return err
 	}
@@ -227,21 +232,6 @@ func (t *turn) load(ctx context.Context) error {
 	return err
 }
 
-// repair answers calls that a killed process left open, before anything else is asked of the model.
-func (t *turn) repair(ctx context.Context) error {
-	results := t.unanswered("The server restarted before this call had a result. Whether it took effect is not known: check before you repeat it.")
-	if len(results) == 0 && t.settledBefore() == nil {
-		return nil
-	}
-	return t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
-		if err := t.retirePlan(tx); err != nil {
-			return err
-		}
-		_, err := t.append(tx, t.lease, nil, results...)
-		return err
-	})
-}
-
 // recall notes what this run has said in an earlier execution.
 func (t *turn) recall() {
 	for i := range t.log.entries {
@@ -249,17 +239,6 @@ func (t *turn) recall() {
 			t.said = e.id
 		}
 	}
-}
-
-// unanswered is a failed result for every call of the log that has none.
-func (t *turn) unanswered(why string) []sessionlog.Entry {
-	var results []sessionlog.Entry
-	for _, c := range t.log.open {
-		results = append(results, t.entry(wire.ToolResultEvent{
-			Type: sessionlog.TypeToolResult, ToolCallID: c.ID, Name: c.Name, Error: why,
-		}))
-	}
-	return results
 }
 
 // settledBefore is a plan that an earlier run settled; it has been copied onto that run and leaves the session now.
@@ -352,6 +331,9 @@ func (t *turn) concurrent() []string {
 	for i := range t.log.entries {
 		e := &t.log.entries[i]
 		switch {
+		case e.run == t.run.ID && !overtaken:
+			// What came before its first words overtook the run; what came while it was parked did not.
+			return nil
 		case e.kind != sessionlog.TypeMessage:
 		case e.seq > in.LastSeq:
 			overtaken = overtaken || e.message.Role == "assistant" && e.run != "" && e.run != t.run.ID

@@ -98,15 +98,20 @@ type call struct {
 func (c *call) silent() bool { return c.action.Silent && c.err == nil && c.result.Change != nil }
 
 // pure calls change nothing that a later call could look at.
-func (c *call) pure() bool { return c.action.Effect == tooldoc.Pure || c.action.Silent }
+func (c *call) pure() bool {
+	return c.action.Effect == tooldoc.Pure || c.action.Silent || c.action.Parks
+}
+
+// pending calls have no result yet.
+func (c *call) pending() bool { return c.err == nil && c.result.Pending != nil }
 
 // elsewhere tells whether a call acts before its result is recorded, so that a crash may come between the two.
 func (c *call) elsewhere() bool { return c.action.Effect == tooldoc.SideEffecting }
 
 // act writes what was said, carries out the calls, and writes their results, all in one transaction if that loses nothing. Calls
 // that act elsewhere, or that change what a later one of the same answer looks at, are announced first, and each takes effect in
-// a transaction of its own that records its result.
-func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) error {
+// a transaction of its own that records its result. When calls wait, the turn is parked.
+func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) (parked bool, err error) {
 	calls := make([]*call, len(parts))
 	announce := false
 	for i, p := range parts {
@@ -117,25 +122,21 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 	if !announce {
 		for _, c := range calls {
 			if err := t.execute(ctx, c); err != nil {
-				return err
+				return false, err
 			}
 		}
-		if err := t.write(ctx, answer, calls, calls); err != nil {
-			return err
-		}
-		t.engine.opts.Point(PointEffectDone)
-		return nil
+		return t.write(ctx, answer, calls, calls)
 	}
 	// Whether a silent call will be silent must be known before anything is announced; preparing it changes nothing.
 	for _, c := range calls {
 		if c.action.Silent {
 			if err := t.execute(ctx, c); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	if err := t.write(ctx, answer, calls, nil); err != nil {
-		return err
+	if _, err := t.write(ctx, answer, calls, nil); err != nil {
+		return false, err
 	}
 	t.engine.opts.Point(PointCallsAppended)
 	for _, c := range calls {
@@ -143,19 +144,25 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 			// A call before this one may have changed what it means: the tool that it names may be new.
 			c.action = t.prepare(ctx, c.part)
 			if err := t.execute(ctx, c); err != nil {
-				return err
+				return false, err
 			}
 		}
 		if err := t.settle(ctx, c); err != nil {
-			return err
+			return false, err
 		}
+		parked = parked || c.pending()
 	}
-	return nil
+	if parked {
+		err = t.park(ctx)
+	}
+	return parked, err
 }
 
-// write appends the answer's text and calls, and the results of those that have one, and counts the usage.
-func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*call) error {
-	err := t.commit(ctx, func(tx store.Tx) error {
+// write appends the answer's text and calls, and the results of those that have one, and counts the usage. It parks the turn when
+// one of results is pending.
+func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*call) (parked bool, err error) {
+	err = t.commit(ctx, func(tx store.Tx) error {
+		parked = false
 		if err := t.lease.Check(tx); err != nil {
 			return err
 		}
@@ -165,7 +172,8 @@ func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*
 			if err != nil {
 				return err
 			}
-			if !c.silent() {
+			parked = parked || c.pending()
+			if !c.silent() && !c.pending() {
 				outcomes = append(outcomes, e)
 			}
 		}
@@ -177,12 +185,22 @@ func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*
 		if len(entries) == 0 {
 			tx.AfterCommit(func() { t.before = append(t.before, exchange(answer.Message)...) })
 		}
-		return t.addUsage(tx)
+		if err := t.addUsage(tx); err != nil || !parked {
+			return err
+		}
+		return t.lease.Park(tx)
 	})
-	if err == nil {
-		t.partial.text.Reset()
+	if err != nil {
+		return false, err
 	}
-	return err
+	t.partial.text.Reset()
+	if len(results) > 0 {
+		t.engine.opts.Point(PointEffectDone)
+	}
+	if parked {
+		t.engine.opts.Point(PointParked)
+	}
+	return parked, nil
 }
 
 // announcement is what an answer says and asks for, as events.
@@ -211,7 +229,9 @@ func exchange(m model.Message) []model.Message {
 }
 
 func (t *turn) prepare(ctx context.Context, p model.Part) verbs.Action {
-	return t.engine.opts.Verbs.Prepare(ctx, t.scope, p.Name, p.Arguments)
+	scope := t.scope
+	scope.Call = p.CallID
+	return t.engine.opts.Verbs.Prepare(ctx, scope, p.Name, p.Arguments)
 }
 
 // execute carries out a call as far as that goes without a transaction. It fails only when the turn is over.
@@ -234,13 +254,16 @@ func (t *turn) settle(ctx context.Context, c *call) error {
 			return err
 		}
 		e, err := t.outcome(tx, c)
-		if err != nil || c.silent() {
+		if err != nil || c.silent() || c.pending() {
 			return err
 		}
 		_, err = t.append(tx, nil, nil, e)
 		return err
 	})
 	t.engine.opts.Point(PointEffectDone)
+	if err == nil && c.pending() {
+		t.engine.opts.Point(PointPending)
+	}
 	return err
 }
 
@@ -265,12 +288,16 @@ func (t *turn) commit(ctx context.Context, fn func(store.Tx) error) error {
 		if !ok {
 			return err
 		}
-		f.call.result.Change, f.call.err = nil, f.err
+		f.call.result, f.call.err = verbs.Result{}, f.err
 	}
 }
 
-// outcome applies a call's change, if it has one, and returns the event of its result. The caller has checked the lease.
+// outcome applies a call's change, if it has one, and returns the event of its result; it begins what a pending call waits for, which
+// has no event. The caller has checked the lease.
 func (t *turn) outcome(tx store.Tx, c *call) (sessionlog.Entry, error) {
+	if c.pending() {
+		return sessionlog.Entry{}, t.await(tx, c)
+	}
 	event := wire.ToolResultEvent{Type: sessionlog.TypeToolResult, ToolCallID: c.part.CallID, Name: c.part.Name}
 	if c.took > 0 {
 		// Call and result may be written at once, so the times of their events do not tell.

@@ -7,7 +7,7 @@ import (
 	"github.com/loam-agents/loam/internal/store"
 )
 
-// Waiter waits for the end of one run. It is made before the run can end, so that nothing is missed.
+// Waiter waits until one run has ended or is parked. It is made before the run can end, so that nothing is missed.
 type Waiter struct {
 	q    *Queue
 	run  string
@@ -26,7 +26,7 @@ func (q *Queue) Expect(runID string) *Waiter {
 // Close ends the wait. A second Close does nothing.
 func (w *Waiter) Close() { w.q.forget(w.run, w.done) }
 
-// Wait returns the run once it has ended and its end was announced; a canceled one once its worker has written down what it had
+// Wait returns the run once it has ended, or is parked, and that was announced; a canceled one once its worker has written down what it had
 // said and let go. A run that another process ends is found at the next sweep interval. When the queue has stopped and the run has
 // not ended, the error is ErrStopping: the run goes on after the next start. The waiter is closed then.
 func (w *Waiter) Wait(ctx context.Context) (Run, error) {
@@ -49,16 +49,16 @@ func (w *Waiter) Wait(ctx context.Context) (Run, error) {
 		case <-ctx.Done():
 			return Run{}, ctx.Err()
 		}
-		if r, err := w.q.ended(ctx, w.run); err != nil || r.Status.Terminal() {
+		if r, err := w.q.ended(ctx, w.run); err != nil || r.Status.resting() {
 			return r, err
 		}
 	}
 }
 
-// Await waits for a run of which it is not known whether it has ended.
+// Await waits for a run of which it is not known whether it has ended or is parked.
 func (q *Queue) Await(ctx context.Context, runID string) (Run, error) {
 	w := q.Expect(runID)
-	if r, err := q.ended(ctx, runID); err != nil || r.Status.Terminal() {
+	if r, err := q.ended(ctx, runID); err != nil || r.Status.resting() {
 		w.Close()
 		return r, err
 	}

@@ -71,6 +71,9 @@ func (q *Queue) cancelOne(tx store.Tx, runID string) (bool, error) {
 	if r.Status.Terminal() {
 		return false, nil
 	}
+	if err := q.abandon(tx, &r); err != nil {
+		return false, err
+	}
 	now := tx.Now()
 	r.Status, r.FinishedAt, r.UpdatedAt = Canceled, now, now
 	if _, err := tx.Exec(`UPDATE runs SET status = 'canceled', wait = NULL, finished_at = ?, updated_at = ? WHERE id = ?`, now, now, runID); err != nil {
@@ -81,6 +84,18 @@ func (q *Queue) cancelOne(tx store.Tx, runID string) (bool, error) {
 	}
 	tx.AfterCommit(func() { q.interrupt(runID, ErrCanceled) })
 	return true, q.changed(tx, &r)
+}
+
+// abandon reports what a parked run that is about to be canceled waits for. One that executes is told by its worker.
+func (q *Queue) abandon(tx store.Tx, r *Run) error {
+	if r.Status != Waiting || q.opts.Hooks.Abandoned == nil {
+		return nil
+	}
+	waits, err := Waits(tx, r.ID)
+	if err != nil {
+		return err
+	}
+	return q.opts.Hooks.Abandoned(tx, r, waits)
 }
 
 // interrupt ends the context of a run that executes in this process.

@@ -39,6 +39,9 @@ func (s Status) Terminal() bool { return s == Succeeded || s == Failed || s == C
 // Live tells whether the run keeps its session busy: it executes, or it will without anybody doing anything.
 func (s Status) Live() bool { return s == Queued || s == Claimed || s == Running }
 
+// resting tells whether nothing happens to a run until somebody else acts.
+func (s Status) resting() bool { return s.Terminal() || s == Waiting }
+
 // KindAgent is a turn of an agent. It is the only kind that holds a session.
 const KindAgent = "agent"
 

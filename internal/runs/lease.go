@@ -352,7 +352,8 @@ func (q *Queue) saveEnd(tx store.Tx, r *Run) error {
 
 // conclude does what the end of a run brings with it, however it ended.
 func (q *Queue) conclude(tx store.Tx, r *Run) error {
-	if r.Kind != KindAgent || r.Wait != nil {
+	// A turn that succeeds is one that was not parked: it waits for nothing, and most turns are such.
+	if r.Kind != KindAgent || r.Status != Succeeded {
 		r.Wait = nil
 		if err := forgetWaits(tx, r.ID); err != nil {
 			return err

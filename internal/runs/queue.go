@@ -34,6 +34,8 @@ type Hooks struct {
 	// Delivered is called when the end of a child settles a wait of its parent, which is about to go on: it writes the child's
 	// result where the parent looks for it.
 	Delivered func(tx store.Tx, child *Run, w *Wait) error
+	// Abandoned is called when a parked run is canceled, with what it still waits for.
+	Abandoned func(tx store.Tx, r *Run, waits []Wait) error
 	// Journaled is called with what was appended to a run's journal, and with the root of its tree.
 	Journaled func(tx store.Tx, root, runID string, entries []JournalEntry)
 }
@@ -238,7 +240,7 @@ func (q *Queue) Wake() {
 	}
 }
 
-// changed reports a row to the hook and to whoever awaits its end.
+// changed reports a row to the hook and to whoever waits until it has ended or is parked.
 func (q *Queue) changed(tx store.Tx, r *Run) error {
 	row := *r
 	busy := false
@@ -258,7 +260,7 @@ func (q *Queue) changed(tx store.Tx, r *Run) error {
 		}
 	}
 	// Last, so that what the hook announces is announced before anybody who awaits the run goes on.
-	if row.Status.Terminal() {
+	if row.Status.Terminal() || row.Status == Waiting {
 		tx.AfterCommit(func() { q.settle(row) })
 	}
 	return nil

@@ -146,6 +146,19 @@ func SessionBusy(tx store.Tx, session, except string) (bool, error) {
 		AND id <> ? LIMIT 1`, session, except)
 }
 
+// Standing are the ids of a session's runs of agents that have not ended.
+func Standing(tx store.Tx, session string) (map[string]bool, error) {
+	ids, err := texts(tx, `SELECT id FROM runs WHERE session_id = ? AND kind = 'agent' AND status IN ('queued', 'claimed', 'running', 'waiting')`, session)
+	if err != nil {
+		return nil, fmt.Errorf("read the runs of a session: %w", err)
+	}
+	out := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		out[id] = true
+	}
+	return out, nil
+}
+
 // AgentBusy tells whether any run of the agent is live or waiting.
 func AgentBusy(tx store.Tx, agent string) (bool, error) {
 	return exists(tx, `SELECT 1 FROM runs WHERE agent_id = ? AND status IN ('queued', 'claimed', 'running', 'waiting') LIMIT 1`, agent)

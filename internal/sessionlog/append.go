@@ -235,3 +235,26 @@ func MessageText(tx store.Tx, sessionID, eventID string) (string, error) {
 	}
 	return message.Content, nil
 }
+
+// CallsOf are the calls that a run has made in a session, in the order of the log.
+func CallsOf(tx store.Tx, sessionID, runID string) ([]wire.ToolCallEvent, error) {
+	rows, err := tx.Query(`SELECT payload FROM session_events WHERE session_id = ? AND run_id = ? AND type = ? ORDER BY seq`,
+		sessionID, runID, TypeToolCall)
+	if err != nil {
+		return nil, fmt.Errorf("read calls: %w", err)
+	}
+	defer rows.Close()
+	var out []wire.ToolCallEvent
+	for rows.Next() {
+		var payload string
+		var call wire.ToolCallEvent
+		if err := rows.Scan(&payload); err != nil {
+			return nil, fmt.Errorf("read calls: %w", err)
+		}
+		if err := json.Unmarshal([]byte(payload), &call); err != nil {
+			return nil, fmt.Errorf("session %s: decode call: %w", sessionID, err)
+		}
+		out = append(out, call)
+	}
+	return out, rows.Err()
+}

@@ -23,10 +23,12 @@ import (
 
 // Scope says for whom an address is resolved.
 type Scope struct {
-	Account    string
-	Agent      string
-	Session    string
-	Run        string
+	Account string
+	Agent   string
+	Session string
+	Run     string
+	// Call is the call of the run that is carried out, where there is one.
+	Call       string
 	Definition wire.AgentDefinition
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
@@ -33,15 +34,28 @@ type Action struct {
 	Effect tooldoc.Effect
 	// Silent actions leave no events in the log: what they change is shown elsewhere (seeds/000 "plan").
 	Silent bool
+	// Parks says that a call may be answered later, with Result.Pending. It makes nothing that another call of the same answer
+	// looks at.
+	Parks bool
+	// Again says that Run may carry out a call that an earlier execution of the turn has left without a result, because it finds
+	// what that one has done. A call without it is answered with an error then. It is also how a call that waited for something
+	// other than a child goes on.
+	Again bool
 	// Run carries it out. Work that must be atomic with the record of the call is returned as a Change.
 	Run func(ctx context.Context) (Result, error)
 }
 
-// Result is what a call led to: a value, or a Change whose Apply gives the value.
+// Result is what a call led to: a value, a Change whose Apply gives the value, or that the value comes later.
 type Result struct {
-	Value  space.Result
-	Change space.Change
+	Value   space.Result
+	Change  space.Change
+	Pending Pending
 }
+
+// Pending begins what a call waits for, in the transaction that records the call, and says what that is: at least one wait. The turn
+// is parked then. Whoever settles the waits appends the result of the call in the same transaction; when nobody does, the call is
+// carried out once more if its Action allows it. On an error the transaction is given up, and the error is the result.
+type Pending func(tx store.Tx) ([]runs.Wait, error)
 
 // answer is an action that does nothing but answer.
 func answer(value space.Result, err error) Action {
