@@ -79,8 +79,8 @@ type serveCommand struct {
 	LimitOwner       bool              `help:"Let the limits hold for the server owner too." env:"LOAM_LIMIT_OWNER"`
 	DrainTimeout     time.Duration     `help:"How long turns in progress may take to end when the server stops." placeholder:"DURATION" env:"LOAM_DRAIN_TIMEOUT" default:"5s"`
 	DrainDelay       time.Duration     `help:"How long a server that was told to stop goes on while /readyz says that it is not ready; for servers behind a load balancer." placeholder:"DURATION" env:"LOAM_DRAIN_DELAY" default:"0s"`
-	HMServerURL      string            `name:"hm-server-url" help:"Hypermedia server that accounts of agents are published to; clients are told it." placeholder:"URL" env:"LOAM_HM_SERVER_URL"`
-	IPFSServerURL    string            `name:"ipfs-server-url" help:"IPFS server that clients are told; the hypermedia server when not set." placeholder:"URL" env:"LOAM_IPFS_SERVER_URL"`
+	HMServerURL      string            `name:"hm-server-url" help:"Hypermedia server that agents read, search and publish to; clients are told it." placeholder:"URL" env:"LOAM_HM_SERVER_URL"`
+	IPFSServerURL    string            `name:"ipfs-server-url" help:"IPFS server that files are read from; clients are told it. The hypermedia server when not set." placeholder:"URL" env:"LOAM_IPFS_SERVER_URL"`
 	SearXNGURL       string            `name:"searxng-url" help:"SearXNG instance that web_search asks; its JSON format must be on." placeholder:"URL" env:"LOAM_SEARXNG_URL"`
 	SearchEngines    []string          `help:"Search engines in the order in which web_search asks them: searxng, duckduckgo, brave, tavily, exa. SearXNG alone when only its address is set." placeholder:"NAME" env:"LOAM_SEARCH_ENGINES"`
 	SearchKey        map[string]string `help:"Key of a search engine; better in the variable or the file than on the command line." placeholder:"NAME=KEY" env:"LOAM_SEARCH_KEY"`

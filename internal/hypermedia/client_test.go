@@ -6,24 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loam-agents/loam/internal/egress"
 	"github.com/loam-agents/loam/internal/hypermedia"
 	"github.com/loam-agents/loam/internal/hypermedia/hypermediatest"
 )
-
-func client(t *testing.T, url string) *hypermedia.Client {
-	t.Helper()
-	out, err := egress.New(egress.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(out.Close)
-	h, err := out.Operator(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hypermedia.New(h, url)
-}
 
 func TestAServerKeepsWhatIsPublished(t *testing.T) {
 	t.Parallel()
@@ -37,7 +22,7 @@ func TestAServerKeepsWhatIsPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := client(t, s.URL)
+	c := hypermediatest.Client(t, s.URL)
 	if err := c.Publish(t.Context(), append(home, picture...)...); err != nil || c.URL() != s.URL {
 		t.Fatal(err)
 	}
@@ -88,7 +73,7 @@ func TestAnErrorSaysWhatIsWrongAndNoAddress(t *testing.T) {
 			_, _ = w.Write([]byte(c.answer))
 		}))
 		t.Cleanup(s.Close)
-		err := client(t, s.URL).Publish(t.Context(), profile)
+		err := hypermediatest.Client(t, s.URL).Publish(t.Context(), profile)
 		if c.status == 302 && err != nil && !strings.Contains(err.Error(), "/secret") {
 			continue
 		}
@@ -96,7 +81,7 @@ func TestAnErrorSaysWhatIsWrongAndNoAddress(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
-	if err := client(t, "http://127.0.0.1:1").Publish(t.Context(), profile); err == nil || strings.Contains(err.Error(), "api/PublishBlobs") {
+	if err := hypermediatest.Client(t, hypermediatest.Away).Publish(t.Context(), profile); err == nil || strings.Contains(err.Error(), "api/PublishBlobs") {
 		t.Errorf("nobody there: %v", err)
 	}
 }

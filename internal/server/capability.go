@@ -48,6 +48,19 @@ func (s *Server) publisher() (*hypermedia.Client, error) {
 	return hypermedia.New(client, s.cfg.HMServerURL), nil
 }
 
+// fileReader is the client of the server where files of the network are read, nil when there is none.
+func (s *Server) fileReader() (*hypermedia.Client, error) {
+	address := cmp.Or(s.cfg.IPFSServerURL, s.cfg.HMServerURL)
+	if address == "" {
+		return nil, nil
+	}
+	client, err := s.egress.Operator(address)
+	if err != nil {
+		return nil, fmt.Errorf("ipfs-server-url: %w", err)
+	}
+	return hypermedia.New(client, address), nil
+}
+
 // signIns is the sign-in with subscriptions, nil when the operator did not set it up.
 func (s *Server) signIns() (*subscription.Service, error) {
 	if s.cfg.SubscriptionClientID == "" {

@@ -66,6 +66,8 @@ type Server struct {
 	egress *egress.Egress
 	// hypermedia is where accounts are published; nil without a hypermedia server.
 	hypermedia *hypermedia.Client
+	// gateway is where files of the network are read; nil when there is none.
+	gateway *hypermedia.Client
 	// subscription signs accounts in with a model service; nil when that is not set up.
 	subscription *subscription.Service
 	// capabilities fetches capabilities by their CID; nil without an IPFS server.
@@ -141,6 +143,9 @@ func (s *Server) build(ctx context.Context) (err error) {
 		return err
 	}
 	if s.hypermedia, err = s.publisher(); err != nil {
+		return err
+	}
+	if s.gateway, err = s.fileReader(); err != nil {
 		return err
 	}
 	if s.subscription, err = s.signIns(); err != nil {

@@ -5,12 +5,16 @@ import (
 	"slices"
 
 	"github.com/loam-agents/loam/internal/callable"
+	"github.com/loam-agents/loam/internal/callable/documents"
 	"github.com/loam-agents/loam/internal/callable/mcptools"
 	"github.com/loam-agents/loam/internal/callable/searchtools"
 	"github.com/loam-agents/loam/internal/callable/websearch"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/space/activity"
 	"github.com/loam-agents/loam/internal/space/attachment"
+	"github.com/loam-agents/loam/internal/space/hm"
+	"github.com/loam-agents/loam/internal/space/ipfs"
 	spacememory "github.com/loam-agents/loam/internal/space/memory"
 	"github.com/loam-agents/loam/internal/space/page"
 	"github.com/loam-agents/loam/internal/space/run"
@@ -46,27 +50,33 @@ func (s *Server) schemes(catalog *catalog) []space.Scheme {
 		s.notify.AgentChanged(tx, scope.Account, scope.Agent, notify.MemoryChanged)
 	}
 	kept := func(tx store.Tx, scope space.Scope) error { return s.quota.Stored(tx, scope.Account) }
+	published := hm.New(s.hypermedia)
+	guides := []spacetools.Guide{{Resource: "memory", Markdown: spacememory.Guide}, {Resource: "tools", Markdown: spacetools.WriteGuide}}
+	if s.hypermedia != nil {
+		guides = append(guides, spacetools.Guide{Resource: "ipfs", Markdown: ipfs.Guide})
+	}
 	return []space.Scheme{
 		spacememory.New(s.store, s.blobs, s.cfg.Clock, changed, kept),
-		spacetools.New(spacetools.Options{Catalog: catalog, Clock: s.cfg.Clock, Changed: changed, Guides: []spacetools.Guide{
-			{Resource: "memory", Markdown: spacememory.Guide},
-			{Resource: "tools", Markdown: spacetools.WriteGuide},
-		}}),
+		spacetools.New(spacetools.Options{Catalog: catalog, Clock: s.cfg.Clock, Changed: changed, Guides: guides}),
 		self.New(s.store, func() []string { return s.tools.Names() }),
 		thread.New(s.store),
 		run.New(s.store),
 		attachment.New(s.store, s.log),
-		page.New(s.outside.reader),
+		published, activity.New(s.hypermedia),
+		ipfs.New(ipfs.Options{
+			Gateway: s.gateway, Server: s.hypermedia, Store: s.store, Blobs: s.blobs, Log: s.log, Clock: s.cfg.Clock, Changed: changed, Kept: kept,
+		}),
+		page.New(s.outside.reader, published),
 	}
 }
 
 // callables are the builtin tools that `call` reaches. A callable is one folder below internal/callable; one that can only fail on
 // this server is left out.
 func (s *Server) callables() []callable.Callable {
-	return []callable.Callable{
+	return append([]callable.Callable{
 		websearch.New(s.outside.search),
 		searchtools.New(func(ctx context.Context, scope space.Scope) (*callable.Held, error) { return s.tools.Of(ctx, scope) }),
-	}
+	}, documents.Tools(s.hypermedia)...)
 }
 
 // executors carry out tools that agents and MCP servers bring, by their kind.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loam-agents/loam/internal/hypermedia/hypermediatest"
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
@@ -84,5 +85,47 @@ func TestAWrongSearchSettingIsNamedAtTheStart(t *testing.T) {
 	if s, err := server.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "needs a key") {
 		t.Errorf("%v", err)
 		_ = s.Close()
+	}
+}
+
+func TestAHypermediaServerThatIsAwayFailsTheCallAndNotTheTurn(t *testing.T) {
+	t.Parallel()
+	calls := []string{
+		`{"address":"hm://z6MkneMkZqwqRiU5mJzSG3kDwzt9P8C59N4NGTfBLfSGE7c7/a"}`, `{"address":"activity:"}`, `{"address":"https://example.com/"}`,
+		`{"address":"ipfs://bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku"}`,
+	}
+	var turns []scripted.Turn
+	for _, c := range calls {
+		turns = append(turns, scripted.Turn{Steps: []scripted.Step{{Call: &scripted.Call{Name: "read", Arguments: c}}}})
+	}
+	turns = append(turns, scripted.Turn{Steps: []scripted.Step{{Call: &scripted.Call{Name: "call", Arguments: `{"tool":"search","input":{"query":"x"}}`}}}},
+		scripted.Turn{Steps: []scripted.Step{{Text: "Done."}}})
+	m := servertest.Scripted(t, turns...)
+	h := servertest.Start(t, server.Config{HMServerURL: hypermediatest.Away})
+	if _, err := h.Send(h.Session(h.Agent(m)), "Read them."); err != nil {
+		t.Fatal(err)
+	}
+	if got := results(m); strings.Count(got, "The hypermedia server did not answer:") != len(calls)+1 {
+		t.Errorf("not every call says it: %s", got)
+	}
+}
+
+func TestWithoutAHypermediaServerAddressesNameTheSettingAndToolsAreNotOffered(t *testing.T) {
+	t.Parallel()
+	m := servertest.Scripted(t, append(readTurn(`{"address":"hm://z6MkneMkZqwqRiU5mJzSG3kDwzt9P8C59N4NGTfBLfSGE7c7"}`)[:1],
+		scripted.Turn{Steps: []scripted.Step{{Call: &scripted.Call{Name: "call", Arguments: `{"tool":"search","input":{"query":"x"}}`}}}},
+		scripted.Turn{Steps: []scripted.Step{{Text: "Done."}}})...)
+	h := servertest.Start(t, server.Config{})
+	if _, err := h.Send(h.Session(h.Agent(m)), "Read it."); err != nil {
+		t.Fatal(err)
+	}
+	got := results(m)
+	for _, want := range []string{"--hm-server-url", "No callable tool named"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "hm://<account>") {
+		t.Error("the model is shown an address that can only fail")
 	}
 }

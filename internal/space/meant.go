@@ -25,6 +25,8 @@ func Meant(address string) (string, bool) {
 }
 
 var (
+	// account is the beginning of an address of the hypermedia network that lost its scheme.
+	account    = regexp.MustCompile(`^z6Mk[1-9A-HJ-NP-Za-km-z]{44}(/|$)`)
 	schemeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 	// hosted are the schemes with an authority, plain those of one identifier, rooted the folders below ~/.
 	hosted = []string{"hm", "ipfs", "http", "https"}
@@ -68,6 +70,9 @@ func schemed(scheme, rest string) string {
 func pathed(s string) string {
 	if strings.HasPrefix(strings.ToLower(s), "www.") {
 		return "https://" + s
+	}
+	if account.MatchString(s) {
+		return "hm://" + s
 	}
 	s = strings.TrimPrefix(s, ".")
 	s = strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(s, "/"), "~"), "/")

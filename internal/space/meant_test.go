@@ -21,7 +21,7 @@ func TestASlightlyWrongAddressMeansOne(t *testing.T) {
 		"ACTIVITY:": "activity:", "HM://z6/a": "hm://z6/a", "hm:z6/a": "hm://z6/a", "hm:/z6": "hm://z6", "IPFS:bafy": "ipfs://bafy",
 		"HTTPS://Example.com/A": "https://Example.com/A", "https:/example.com": "https://example.com", "<https://example.com>": "https://example.com",
 		"www.example.com/a": "https://www.example.com/a", "~/https://example.com/a": "https://example.com/a", "web:https://example.com": "https://example.com",
-		"url=hm://z6/a": "hm://z6/a",
+		"url=hm://z6/a": "hm://z6/a", "z6MkneMkZqwqRiU5mJzSG3kDwzt9P8C59N4NGTfBLfSGE7c7/z6Emd3AyVBsLLo": "hm://z6MkneMkZqwqRiU5mJzSG3kDwzt9P8C59N4NGTfBLfSGE7c7/z6Emd3AyVBsLLo",
 	} {
 		if got, ok := space.Meant(address); !ok || got != want {
 			t.Errorf("Meant(%q) = %q, %v, want %q", address, got, ok, want)

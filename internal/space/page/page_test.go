@@ -31,7 +31,7 @@ func setup(t *testing.T, body string) (*page.Scheme, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	return page.New(web.NewReader(web.Options{Client: e.Agent(), Clock: clock.System{}})), s.URL
+	return page.New(web.NewReader(web.Options{Client: e.Agent(), Clock: clock.System{}}), nil), s.URL
 }
 
 func TestAPageThatClosesItsFenceAndGivesOrdersStaysInside(t *testing.T) {
