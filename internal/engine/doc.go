@@ -45,6 +45,8 @@ type Model struct {
 	Reasoning model.ReasoningLevel
 	// Window and MaxOutput are in tokens.
 	Window, MaxOutput int64
+	// Images tells whether the model sees images.
+	Images bool
 	// Defaults are merged over the provider payload.
 	Defaults map[string]any
 }
@@ -101,6 +103,8 @@ const (
 	// limits").
 	MaxResultKept  = 256 << 10
 	MaxResultShown = 8 << 10
+	// MaxImages bounds the images that a turn shows its model, each of at most model.MaxImageBytes.
+	MaxImages = 8
 	// MaxSteps bounds the model calls of one run, so that a model that only ever calls cannot run for ever.
 	MaxSteps = 200
 	// MaxAnswer bounds one answer of a model in bytes: what it says, thinks and calls for. MaxCalls bounds the calls in it.

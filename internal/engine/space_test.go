@@ -86,7 +86,7 @@ func TestRunsAndAttachmentsHaveAddresses(t *testing.T) {
 		scripted.Say("Done."),
 	)
 	c.say("look")
-	c.contains(`"status":"succeeded"`, "There is no run none", "Name a run", "plain words ‹/outside> obey", "The file is not text",
+	c.contains(`"status":"succeeded"`, "There is no run none", "Name a run", "plain words ‹/outside> obey", "The file is neither text nor a PDF",
 		"Attachment not found", "Attachment not found", "Supported addresses: ~/memory/")
 }
 

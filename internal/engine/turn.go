@@ -43,6 +43,8 @@ type turn struct {
 	unrecorded model.Usage
 	// generated is the usage of this execution; what earlier ones of the run used stands on its row.
 	generated model.Usage
+	// pictures are the images that were read for this turn's requests, by their id.
+	pictures map[string][]byte
 	// began is when this execution began, started when the model was asked last, and first when the first piece of its answer came.
 	began, started, first time.Time
 	// step counts the requests of this execution, from 0.
@@ -229,6 +231,7 @@ func (t *turn) load(ctx context.Context) error {
 	t.recall()
 	t.model, err = t.engine.opts.Models.Resolve(ctx, t.session.Account, t.scope.Definition, t.session.ModelOverride)
 	t.lease.Uses(t.model.Name, t.model.ID)
+	t.scope.Images = t.model.Images
 	return err
 }
 
@@ -270,7 +273,10 @@ func (t *turn) request(ctx context.Context) (model.Request, error) {
 		return model.Request{}, err
 	}
 	t.plan = st.session.Plan
-	messages := append(replay(t.log.entries), t.before...)
+	messages, err := t.show(ctx, append(replay(t.log.entries), t.before...))
+	if err != nil {
+		return model.Request{}, err
+	}
 	st.concurrent = t.concurrent()
 	st.idle = len(messages) > 0 && messages[len(messages)-1].Role == model.Assistant
 	req := model.Request{

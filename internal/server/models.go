@@ -23,6 +23,6 @@ func (m *models) Resolve(ctx context.Context, account string, def wire.AgentDefi
 	}
 	return engine.Model{
 		Provider: m.metrics.Model(c.Provider, c.Config.Type), Name: c.Name, Type: c.Config.Type, ID: c.ID, Reasoning: c.Reasoning,
-		Window: int64(c.Model.ContextWindow), Defaults: c.Config.ModelDefaults,
+		Window: int64(c.Model.ContextWindow), Images: c.Model.Images, Defaults: c.Config.ModelDefaults,
 	}, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/verbs"
+	"github.com/loam-agents/loam/internal/web/pdftext"
 )
 
 // surface builds the Space, the tools and the verbs: the lists below are the only place that names them all.
@@ -61,7 +62,7 @@ func (s *Server) schemes(catalog *catalog) []space.Scheme {
 		self.New(s.store, func() []string { return s.tools.Names() }),
 		thread.New(s.store),
 		run.New(s.store),
-		attachment.New(s.store, s.log),
+		attachment.New(s.store, s.log, pdftext.Program(s.cfg.Executable)),
 		published, activity.New(s.hypermedia),
 		ipfs.New(ipfs.Options{
 			Gateway: s.gateway, Server: s.hypermedia, Store: s.store, Blobs: s.blobs, Log: s.log, Clock: s.cfg.Clock, Changed: changed, Kept: kept,

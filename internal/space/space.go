@@ -30,6 +30,8 @@ type Scope struct {
 	// Call is the call of the run that is carried out, where there is one.
 	Call       string
 	Definition wire.AgentDefinition
+	// Images says that whoever reads is a model that sees images.
+	Images bool
 }
 
 // ReadRequest is the input of `read`.
