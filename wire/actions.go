@@ -254,6 +254,40 @@ type RunJournalEntry struct {
 	CreatedAt int64   `json:"createdAt"`
 }
 
+// ListApprovalsRequest lists what persons are asked about, newest first: of the caller's account, or of what a filter names.
+type ListApprovalsRequest struct {
+	AgentID   *string `json:"agentId,omitempty"`
+	SessionID *string `json:"sessionId,omitempty"`
+	RunID     *string `json:"runId,omitempty"`
+	// Status is pending, approved, rejected or canceled.
+	Status *string `json:"status,omitempty"`
+	Limit  *int64  `json:"limit,omitempty"`
+	Cursor *string `json:"cursor,omitempty"`
+}
+
+// ListApprovalsResponse is a page of approvals.
+type ListApprovalsResponse struct {
+	Approvals  []ApprovalInfo `json:"approvals"`
+	NextCursor string         `json:"nextCursor,omitempty"`
+}
+
+// ApprovalRequest names an approval.
+type ApprovalRequest struct {
+	ApprovalID string `json:"approvalId"`
+}
+
+// DecideApprovalRequest answers an approval. Note, of at most 2 KiB, is told to the agent when the answer is no.
+type DecideApprovalRequest struct {
+	ApprovalID string  `json:"approvalId"`
+	Approve    bool    `json:"approve"`
+	Note       *string `json:"note,omitempty"`
+}
+
+// ApprovalResponse is one approval.
+type ApprovalResponse struct {
+	Approval ApprovalInfo `json:"approval"`
+}
+
 // ListRunsRequest lists runs by exactly one of root (a tree, oldest first), session or agent (newest first).
 type ListRunsRequest struct {
 	RootRunID *string `json:"rootRunId,omitempty"`

@@ -43,6 +43,17 @@ type AgentDefinition struct {
 	SigningKey     string         `json:"signingKey,omitempty"`
 	SigningKeys    []string       `json:"signingKeys,omitempty"`
 	Metadata       map[string]any `json:"metadata,omitempty"`
+	// ToolApproval says which calls a person has to approve first. It is Loam's own: a replacement without it keeps what
+	// was set, and an empty one takes it away.
+	ToolApproval *ToolApproval `json:"toolApproval,omitempty"`
+}
+
+// ToolApproval says when a person is asked before an agent calls a tool: "required" or "never".
+type ToolApproval struct {
+	// Default is for every tool that acts on the world; never when it is empty.
+	Default string `json:"default,omitempty"`
+	// Tools is for tools by their names, whatever they do. It wins over Default.
+	Tools map[string]string `json:"tools,omitempty"`
 }
 
 // ModelChoice names a model of a configured provider.
@@ -271,6 +282,29 @@ type RunWait struct {
 	AnswerWith string `json:"answerWith,omitempty"`
 	// WaitID names a wait for an event. It is Loam's own.
 	WaitID string `json:"waitId,omitempty"`
+}
+
+// ApprovalInfo is a call that a person is asked about, and the answer. Loam's own.
+type ApprovalInfo struct {
+	ID        string `json:"id"`
+	Account   string `json:"account"`
+	AgentID   string `json:"agentId"`
+	SessionID string `json:"sessionId,omitempty"`
+	RunID     string `json:"runId"`
+	RootRunID string `json:"rootRunId"`
+	// Call is the id of a tool call in the session's log, or the number of a call in the journal of a script.
+	Call string `json:"call"`
+	// Tool and Arguments are what will be called, exactly.
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	// InDoubt says that the server stopped while the call was carried out: it may have taken effect already.
+	InDoubt bool `json:"inDoubt,omitempty"`
+	// Status is pending, approved, rejected, or canceled when the run ended before there was an answer.
+	Status    string `json:"status"`
+	Note      string `json:"note,omitempty"`
+	DecidedBy string `json:"decidedBy,omitempty"`
+	CreatedAt int64  `json:"createdAt"`
+	DecidedAt int64  `json:"decidedAt,omitempty"`
 }
 
 // RunError is why a run failed. Code is one of the wire's run error codes, such as provider-error.

@@ -75,18 +75,20 @@ func MsgCapabilityMissing(cid string) string {
 const (
 	MsgSubscribeOverHTTP = "Subscribe is only supported over WebSocket"
 
-	MsgAgentNotFound   = "Agent not found"
-	MsgSessionNotFound = "Session not found"
-	MsgTriggerNotFound = "Agent trigger not found"
-	MsgRunNotFound     = "Run not found"
-	MsgUploadNotFound  = "Upload not found"
+	MsgAgentNotFound    = "Agent not found"
+	MsgSessionNotFound  = "Session not found"
+	MsgTriggerNotFound  = "Agent trigger not found"
+	MsgRunNotFound      = "Run not found"
+	MsgApprovalNotFound = "Approval not found"
+	MsgUploadNotFound   = "Upload not found"
 
 	MsgCollaboratorNotFound = "Collaborator not found"
 	MsgInviteNotFound       = "Agent invitation not found"
 
-	MsgOwnerOnly    = "Only the agent owner can do this"
-	MsgWriteAccess  = "Write access is required"
-	MsgSigningGrant = "Only the agent owner can change signing accounts"
+	MsgOwnerOnly     = "Only the agent owner can do this"
+	MsgWriteAccess   = "Write access is required"
+	MsgSigningGrant  = "Only the agent owner can change signing accounts"
+	MsgApprovalGrant = "Only the agent owner, with a key of their own or a token that may administer, can change which calls need an approval"
 
 	MsgRequestIDMismatch = "Client request ID payload mismatch"
 	MsgMessageIDMismatch = "Client message ID payload mismatch"

@@ -17,6 +17,8 @@ const (
 	MaxModels = 32
 	// MaxTools bounds the number of tools, MaxTool one name, MaxToolBytes all of them.
 	MaxTools, MaxTool, MaxToolBytes = 32, 128, 4 << 10
+	// MaxApprovals bounds the tools of which a definition says whether they need an approval.
+	MaxApprovals = 256
 	// MaxServers bounds the number of MCP servers.
 	MaxServers = 16
 	// MaxKeys bounds the number of signing keys.
@@ -59,6 +61,7 @@ func ParseDefinition(fields map[string]any) (wire.AgentDefinition, error) {
 		},
 		func() (err error) { d.SigningKeys, err = names(fields["signingKeys"], "Signing key", MaxKeys); return },
 		func() (err error) { d.Metadata, err = metadata(fields["metadata"]); return },
+		func() (err error) { d.ToolApproval, err = toolApproval(fields["toolApproval"]); return },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -80,8 +83,9 @@ func stored(d wire.AgentDefinition) (wire.AgentDefinition, error) {
 	return d, nil
 }
 
-func levels() []string  { return []string{"minimal", "low", "medium", "high", "xhigh", "max"} }
-func presets() []string { return []string{"quick", "normal", "deep"} }
+func levels() []string    { return []string{"minimal", "low", "medium", "high", "xhigh", "max"} }
+func approvals() []string { return []string{"required", "never"} }
+func presets() []string   { return []string{"quick", "normal", "deep"} }
 
 func systemPrompt(v any) (wire.PromptBlocks, error) {
 	list, isList := v.([]any)
@@ -209,6 +213,47 @@ func metadata(v any) (map[string]any, error) {
 		return nil, fault.Invalid("Agent metadata is too large")
 	}
 	return fields, nil
+}
+
+// toolApproval reads which calls a person has to approve; nothing that needs one is nil.
+func toolApproval(v any) (*wire.ToolApproval, error) {
+	if v == nil {
+		return nil, nil
+	}
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return nil, fault.Invalid("Tool approval must be an object with default and tools")
+	}
+	var out wire.ToolApproval
+	var err error
+	if out.Default, err = choice(fields["default"], "Tool approval default", approvals()); err != nil {
+		return nil, err
+	}
+	tools, ok := fields["tools"].(map[string]any)
+	if !ok && fields["tools"] != nil {
+		return nil, fault.Invalid("Tool approval tools must be an object of tool names and modes")
+	}
+	if len(tools) > MaxApprovals {
+		return nil, fault.Invalid("Tool approval names too many tools: at most %d", MaxApprovals)
+	}
+	for name, mode := range tools {
+		if name, err = bounded.Text(name, "Tool name", MaxTool); err != nil {
+			return nil, err
+		}
+		if mode == nil {
+			return nil, fault.Invalid("Tool approval of %s is invalid", name)
+		}
+		if out.Tools == nil {
+			out.Tools = map[string]string{}
+		}
+		if out.Tools[name], err = choice(mode, "Tool approval of "+name, approvals()); err != nil {
+			return nil, err
+		}
+	}
+	if out.Default == "" && out.Tools == nil {
+		return nil, nil
+	}
+	return &out, nil
 }
 
 func list(v any, label string) ([]any, error) {

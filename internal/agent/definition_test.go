@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"strconv"
@@ -88,6 +89,12 @@ func TestParseDefinitionNamesTheFirstProblem(t *testing.T) {
 		"too many keys":      {map[string]any{"signingKeys": many(33, numbered)}, "Signing keys are limited to 32"},
 		"metadata is a list": {map[string]any{"metadata": []any{}}, "Agent metadata is invalid"},
 		"metadata with NaN":  {map[string]any{"metadata": map[string]any{"x": math.NaN()}}, "Agent metadata is invalid"},
+		"approval is text":   {map[string]any{"toolApproval": "required"}, "Tool approval must be an object with default and tools"},
+		"approval default":   {map[string]any{"toolApproval": map[string]any{"default": "ask"}}, "Tool approval default is invalid"},
+		"approval of a tool": {map[string]any{"toolApproval": map[string]any{"tools": map[string]any{"pay": true}}}, "Tool approval of pay is invalid"},
+		"approval of null":   {map[string]any{"toolApproval": map[string]any{"tools": map[string]any{"pay": nil}}}, "Tool approval of pay is invalid"},
+		"approval list":      {map[string]any{"toolApproval": map[string]any{"tools": []any{"pay"}}}, "Tool approval tools must be an object of tool names and modes"},
+		"many approvals":     {map[string]any{"toolApproval": map[string]any{"tools": gated(257)}}, "Tool approval names too many tools: at most 256"},
 		"large metadata":     {map[string]any{"metadata": map[string]any{"x": strings.Repeat("x", 16<<10)}}, "Agent metadata is too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +104,26 @@ func TestParseDefinitionNamesTheFirstProblem(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// gated are n tools that need an approval.
+func gated(n int) map[string]any {
+	out := map[string]any{}
+	for i := range n {
+		out[fmt.Sprintf("tool_%d", i)] = "required"
+	}
+	return out
+}
+
+func TestToolApprovalIsKeptUpToItsLimit(t *testing.T) {
+	t.Parallel()
+	d := parse(t, map[string]any{"toolApproval": map[string]any{"default": "never", "tools": gated(agent.MaxApprovals)}})
+	if d.ToolApproval == nil || d.ToolApproval.Default != "never" || len(d.ToolApproval.Tools) != agent.MaxApprovals || d.ToolApproval.Tools["tool_7"] != "required" {
+		t.Errorf("kept %+v", d.ToolApproval)
+	}
+	if d := parse(t, map[string]any{"toolApproval": map[string]any{}}); d.ToolApproval != nil {
+		t.Errorf("an empty one is %+v", d.ToolApproval)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -141,7 +142,7 @@ func (a *app) printAgent(agent wire.AgentInfo) error {
 	d := agent.Definition
 	return a.pairs([][2]string{
 		{"agent", agent.ID}, {"name", d.Name}, {"model", d.ModelProvider + "/" + d.Model}, {"reasoning", d.ReasoningLevel},
-		{"thoroughness", d.Thoroughness}, {"tools", toolNames(d.Tools)}, {"role", agent.AccessRole},
+		{"thoroughness", d.Thoroughness}, {"tools", toolNames(d.Tools)}, {"asks before", asks(d.ToolApproval)}, {"role", agent.AccessRole},
 		{"made", when(agent.CreatedAt)}, {"updated", when(agent.UpdatedAt)}, {"prompt", promptText(d.SystemPrompt)},
 	})
 }
@@ -181,6 +182,7 @@ type definition struct {
 	Reasoning    *string   `help:"Reasoning level: minimal, low, medium, high, xhigh or max." placeholder:"LEVEL"`
 	Thoroughness *string   `help:"How much work a turn may spend: quick, normal or deep." placeholder:"LEVEL"`
 	Tools        *[]string `help:"Callables that the agent may use, such as web_search; an empty list is none. Reading and writing its memory needs none." placeholder:"NAMES"`
+	AskBefore    *[]string `help:"Tools that you approve before each call, or all for every tool that acts on the world; an empty list is none." placeholder:"NAMES"`
 	McpServers   *[]string `name:"mcp-servers" help:"MCP servers whose tools the agent may use; an empty list is none." placeholder:"NAMES"`
 }
 
@@ -202,7 +204,7 @@ func (d *definition) check() error {
 }
 
 func (d *definition) empty() bool {
-	return d.Prompt == nil && d.Provider == nil && d.Model == nil && d.Reasoning == nil && d.Thoroughness == nil && d.Tools == nil && d.McpServers == nil
+	return d.Prompt == nil && d.Provider == nil && d.Model == nil && d.Reasoning == nil && d.Thoroughness == nil && d.Tools == nil && d.McpServers == nil && d.AskBefore == nil
 }
 
 func (d *definition) apply(fields map[string]any) {
@@ -216,9 +218,47 @@ func (d *definition) apply(fields map[string]any) {
 	if d.Tools != nil {
 		fields["tools"] = toolList(*d.Tools)
 	}
+	if d.AskBefore != nil {
+		fields["toolApproval"] = askBefore(*d.AskBefore)
+	}
 	if d.McpServers != nil {
 		fields["mcpServers"] = toolList(*d.McpServers)
 	}
+}
+
+// askBefore is which calls need an approval, as a definition has it.
+func askBefore(names []string) map[string]any {
+	out, tools := map[string]any{}, map[string]any{}
+	for _, item := range toolList(names) {
+		if item == "all" {
+			out["default"] = "required"
+			continue
+		}
+		tools[item.(string)] = "required"
+	}
+	if len(tools) > 0 {
+		out["tools"] = tools
+	}
+	return out
+}
+
+// asks is askBefore for people.
+func asks(p *wire.ToolApproval) string {
+	if p == nil {
+		return ""
+	}
+	var out []string
+	if p.Default == "required" {
+		out = append(out, "all")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
+		if p.Tools[name] == "required" {
+			out = append(out, name)
+		} else {
+			out = append(out, "not "+name)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func toolList(names []string) []any {

@@ -30,6 +30,7 @@ type commands struct {
 	Agents     agentsCommand     `cmd:"" help:"List, show, make, change and delete agents."`
 	Sessions   sessionsCommand   `cmd:"" help:"List, show and delete conversations."`
 	Runs       runsCommand       `cmd:"" help:"List, show, watch and cancel what agents execute."`
+	Approvals  approvalsCommand  `cmd:"" help:"List calls that wait for you, and approve or reject them."`
 	Memory     memoryCommand     `cmd:"" help:"List, read, write and delete the files that an agent remembers with."`
 	Invoke     invokeCommand     `cmd:"" help:"Use a verb (read, write, call) in a conversation, as its agent does."`
 	Tools      toolsCommand      `cmd:"" help:"List, show, author and delete what an agent can call."`

@@ -106,6 +106,13 @@ func (v *answerView) Lost(error) {
 // Back implements chat.View.
 func (v *answerView) Back() {}
 
+// Asked implements chat.View.
+func (v *answerView) Asked(approvals []wire.ApprovalInfo) {
+	for i := len(approvals) - 1; i >= 0; i-- {
+		_, _ = fmt.Fprintln(v.app.err, "loam: "+printable(chat.Ask(approvals[i])))
+	}
+}
+
 // eventView prints events as they are stored.
 type eventView struct{ answerView }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/engine"
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/id"
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/runs"
@@ -88,7 +89,7 @@ func onStage(t *testing.T, fn func(s *stage)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := verbs.NewSet(tools, s)
+		set, err := verbs.NewSet(tools, &govern.Gate{}, s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package operation_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -22,8 +23,8 @@ func build(t *testing.T, cfg server.Config) world {
 	cfg.HMServerURL = hypermediatest.New(t).URL
 	cfg.SubscriptionClientID = "loam-test"
 	h := servertest.Start(t, cfg)
-	m := servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
-	w := world{h: h, agent: h.Agent(m), remote: remote}
+	m := servertest.Scripted(t, servertest.AskFirst(), scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
+	w := world{h: h, model: m, agent: h.Agent(m), remote: remote}
 	w.session = h.Session(w.agent)
 	answer, err := h.Send(w.session, "hello")
 	if err != nil {
@@ -45,6 +46,14 @@ func build(t *testing.T, cfg server.Config) world {
 	w.signIn = signIn(t, h)
 	must(t, h.Client, "SetMcpServer", object{"name": "box", "config": object{"url": "http://127.0.0.1:9/mcp"}})
 	w.upload, w.abandoned = w.beginUpload("up.txt", 1), w.beginUpload("never.txt", 1)
+	return w
+}
+
+// asked adds an approval that nobody has decided, of an agent of its own.
+func asked(t *testing.T, w world) world {
+	t.Helper()
+	careful := w.h.Agent(w.model)
+	w.approval = servertest.Asked(t, w.h.Client, w.h.Client, careful, w.h.Session(careful))
 	return w
 }
 
@@ -75,22 +84,20 @@ type row struct {
 	gone    string
 }
 
+// with is an object with more fields.
+func with(base, more object) object {
+	out := maps.Clone(base)
+	maps.Copy(out, more)
+	return out
+}
+
 // rows has one request for each operation, on the owner's resources. `gone` is what a stranger is told; empty for operations
 // on one's own account, which a stranger may use without seeing anything of the owner's.
 func rows(w world) map[string]row {
-	agent, session, run := object{"agentId": w.agent}, object{"sessionId": w.session}, object{"runId": w.run}
-	with := func(base object, more object) object {
-		out := object{}
-		for k, v := range base {
-			out[k] = v
-		}
-		for k, v := range more {
-			out[k] = v
-		}
-		return out
-	}
-	const noAgent, noSession, noRun = wire.MsgAgentNotFound, wire.MsgSessionNotFound, wire.MsgRunNotFound
-	return map[string]row{
+	agent, session := object{"agentId": w.agent}, object{"sessionId": w.session}
+	const noAgent, noSession = wire.MsgAgentNotFound, wire.MsgSessionNotFound
+	out := runRows(w, agent)
+	maps.Copy(out, map[string]row{
 		"ListAgents":              {nil, ""},
 		"CreateAgent":             {object{"definition": definition(nil)}, "Model provider not found"},
 		"GetAgent":                {agent, noAgent},
@@ -150,19 +157,12 @@ func rows(w world) map[string]row {
 		"CreateSession":           {agent, noAgent},
 		"GetSession":              {session, noSession},
 		"GetSessionEvent":         {with(session, object{"seq": 1}), noSession},
-		"GetRunJournal":           {run, noRun},
 		"ListSessions":            {agent, noAgent},
 		"UpdateSession":           {with(session, object{"title": "New"}), noSession},
 		"DeleteSession":           {session, noSession},
 		"StopSession":             {session, noSession},
 		"MessageSession":          {with(session, object{"content": text("hi")}), noSession},
 		"RetrySession":            {session, noSession},
-		"GetRun":                  {run, noRun},
-		"ListRuns":                {object{"rootRunId": w.run}, noRun},
-		"FindRuns":                {object{"rootRunId": w.run}, noRun},
-		"CancelRun":               {run, noRun},
-		"StartScript":             {with(agent, object{"script": "export default async () => 1"}), noAgent},
-		"SignalRun":               {with(run, object{"signal": "go"}), noRun},
 		"ListAgentMemory":         {agent, noAgent},
 		"ReadAgentMemoryFile":     {with(agent, object{"path": "a.txt"}), noAgent},
 		"WriteAgentMemoryFile":    {with(agent, object{"path": "b.txt", "content": "x"}), noAgent},
@@ -175,12 +175,31 @@ func rows(w world) map[string]row {
 		"AbortFileUpload":         {object{"uploadId": w.abandoned}, wire.MsgUploadNotFound},
 		"UploadSessionAttachment": {with(session, object{"name": "b.txt", "content": []byte("x")}), noSession},
 		"ReadSessionAttachment":   {with(session, object{"attachmentId": w.attachment}), noSession},
+	})
+	return out
+}
+
+// runRows are those of rows that are about what executes.
+func runRows(w world, agent object) map[string]row {
+	run := object{"runId": w.run}
+	const noAgent, noRun = wire.MsgAgentNotFound, wire.MsgRunNotFound
+	return map[string]row{
+		"GetRunJournal":  {run, noRun},
+		"GetRun":         {run, noRun},
+		"ListRuns":       {object{"rootRunId": w.run}, noRun},
+		"FindRuns":       {object{"rootRunId": w.run}, noRun},
+		"CancelRun":      {run, noRun},
+		"ListApprovals":  {run, noRun},
+		"GetApproval":    {object{"approvalId": w.approval}, wire.MsgApprovalNotFound},
+		"DecideApproval": {object{"approvalId": w.approval, "approve": true}, wire.MsgApprovalNotFound},
+		"StartScript":    {with(agent, object{"script": "export default async () => 1"}), noAgent},
+		"SignalRun":      {with(run, object{"signal": "go"}), noRun},
 	}
 }
 
 func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
-		w := build(t, cfg)
+		w := asked(t, build(t, cfg))
 		stranger := w.h.As(newKey(t, 7))
 		table := rows(w)
 		operations := operation.New(operation.Options{}).Operations()
@@ -226,9 +245,9 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 
 func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
 	t.Parallel()
-	w := build(t, server.Config{})
+	w := asked(t, build(t, server.Config{}))
 	stranger := w.h.As(newKey(t, 7))
-	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", identity: "none", login: "none", signer: "none", capability: w.capability, upload: "none", abandoned: "none", remote: w.remote}
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", identity: "none", login: "none", signer: "none", approval: "none", capability: w.capability, upload: "none", abandoned: "none", remote: w.remote}
 	foreign, missing := rows(w), rows(none)
 	for name, row := range foreign {
 		if row.gone == "" {

@@ -3,13 +3,16 @@ package operation
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"slices"
 
+	"github.com/loam-agents/loam/internal/account"
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/memory"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/provider"
@@ -217,7 +220,25 @@ func (c *Call) replacement(tx store.Tx, present access, fields map[string]any) (
 	if def.Tools == nil && c.Caller.Routed {
 		def.Tools = present.agent.Definition.Tools
 	}
+	if err := c.keepApproval(present, fields, &def); err != nil {
+		return def, err
+	}
 	return def, c.checkModel(tx, present.agent.Account, def)
+}
+
+// keepApproval keeps which calls need an approval when a definition does not speak of it, and refuses a change by whoever may not
+// decide approvals.
+func (c *Call) keepApproval(present access, fields map[string]any, def *wire.AgentDefinition) error {
+	before := present.agent.Definition.ToolApproval
+	if _, set := fields["toolApproval"]; !set {
+		def.ToolApproval = before
+		return nil
+	}
+	may := present.role == collaborator.Owner && !c.Caller.Delegate && (c.Caller.Scopes == nil || slices.Contains(c.Caller.Scopes, account.Admin))
+	if !may && !reflect.DeepEqual(before, def.ToolApproval) {
+		return fault.New(fault.PermissionDenied, wire.MsgApprovalGrant)
+	}
+	return nil
 }
 
 func deleteAgent(ctx context.Context, c *Call) (Result, error) {
@@ -246,6 +267,9 @@ func deleteAgent(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		if err := tooldoc.Clear(tx, agentID); err != nil {
+			return nil, err
+		}
+		if err := govern.DeleteAgent(tx, agentID); err != nil {
 			return nil, err
 		}
 		if err := c.opts.Notify.AgentDeleted(tx, found.agent.Account, agentID); err != nil {

@@ -248,7 +248,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), toolOperations(), invokeOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), scriptOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
+		runOperations(), approvalOperations(), scriptOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
 		sharingOperations(), identityOperations(), mcpOperations(), oauthOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]

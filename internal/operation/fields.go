@@ -33,6 +33,8 @@ type DefinitionFields struct {
 	SigningKey     string             `json:"signingKey,omitempty"`
 	SigningKeys    []string           `json:"signingKeys,omitempty"`
 	Metadata       map[string]any     `json:"metadata,omitempty"`
+	// ToolApproval says which calls a person has to approve first. A replacement without it keeps what was set, an empty one takes it away.
+	ToolApproval *wire.ToolApproval `json:"toolApproval,omitempty"`
 }
 
 // CreateAgentFields makes an agent.

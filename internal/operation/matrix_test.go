@@ -56,6 +56,7 @@ func (m *matrix) resources(t *testing.T, agent string, c *client.Client) world {
 	must(t, c, "MessageSession", object{"sessionId": w.session, "content": text("hello")})
 	runs := must(t, c, "ListRuns", object{"sessionId": w.session})["runs"].([]any)
 	w.run = runs[0].(object)["id"].(string)
+	w.approval = servertest.Asked(t, m.h.Client, c, agent, w.session)
 	must(t, m.h.Client, "WriteAgentMemoryFile", object{"agentId": agent, "path": "a.txt", "content": "secret plan"})
 	attached := must(t, c, "UploadSessionAttachment", object{"sessionId": w.session, "name": "a.txt", "content": []byte("bytes")})
 	w.attachment = attached["attachment"].(object)["id"].(string)
@@ -73,7 +74,7 @@ func newMatrix(t *testing.T, cfg server.Config) *matrix {
 	t.Helper()
 	m := &matrix{remote: remoteFile(t, &cfg), writer: newKey(t, 41)}
 	m.h = servertest.Start(t, cfg)
-	m.model = servertest.Scripted(t, scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
+	m.model = servertest.Scripted(t, servertest.AskFirst(), scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
 	h := m.h
 	reader, pending, revoked := newKey(t, 42), newKey(t, 43), newKey(t, 44)
 	stranger, chatter, tenant, delegate := newKey(t, 45), newKey(t, 46), newKey(t, 47), newKey(t, 48)
@@ -117,12 +118,12 @@ func newMatrix(t *testing.T, cfg server.Config) *matrix {
 
 // onAgent tells whether an operation is about a resource of an agent, by what a stranger is told.
 func onAgent(gone string) bool {
-	return slices.Contains([]string{wire.MsgAgentNotFound, wire.MsgSessionNotFound, wire.MsgRunNotFound, wire.MsgTriggerNotFound, wire.MsgUploadNotFound}, gone)
+	return slices.Contains([]string{wire.MsgAgentNotFound, wire.MsgSessionNotFound, wire.MsgRunNotFound, wire.MsgTriggerNotFound, wire.MsgApprovalNotFound, wire.MsgUploadNotFound}, gone)
 }
 
 // verdict is what the class of an operation says to a person: the status and text of a refusal, or zero.
 func verdict(op *operation.Operation, p *person, gone string) (status int, text string) {
-	said := gone == wire.MsgSessionNotFound || gone == wire.MsgRunNotFound
+	said := gone == wire.MsgSessionNotFound || gone == wire.MsgRunNotFound || gone == wire.MsgApprovalNotFound
 	switch {
 	case p.delegate && !op.Delegable():
 		return 403, "A delegated key may not do this: sign with the account's own key"

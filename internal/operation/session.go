@@ -9,6 +9,7 @@ import (
 	"github.com/loam-agents/loam/internal/agent/collaborator"
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/provider"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
@@ -387,6 +388,9 @@ func deleteSession(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		if err := runs.Detach(tx, sessionID, ""); err != nil {
+			return nil, err
+		}
+		if err := govern.DeleteSession(tx, sessionID); err != nil {
 			return nil, err
 		}
 		if err := c.opts.Log.Delete(tx, sessionID); err != nil {

@@ -174,11 +174,14 @@ type world struct {
 	capability []byte
 
 	h                                                     *servertest.Harness
+	model                                                 *scripted.Server
 	agent, session, run, attachment, event, token, signIn string
 	// remote is the address of a file elsewhere, and the others are uploads without a chunk.
 	remote, upload, abandoned string
 	// identity is the name of a signing identity, login the id of a sign-in under way.
 	identity, login string
+	// approval is one that nobody has decided.
+	approval string
 }
 
 func sorted(list []string) []string {

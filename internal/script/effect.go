@@ -42,6 +42,8 @@ type effect struct {
 	sleep   int64
 	// begun says that an earlier execution has written its first entry.
 	begun bool
+	// held says that the call waits until somebody else lets it go on.
+	held bool
 	// action is what a tool call does, or failure why it cannot.
 	action  Action
 	failure *Failure
@@ -243,9 +245,36 @@ func (x *execution) prepare(e *effect) error {
 	return err
 }
 
+// release prepares the calls that are held once more, and carries out those that need not wait any longer.
+func (x *execution) release() error {
+	var held []*effect
+	for _, e := range x.pending {
+		if e.held {
+			held = append(held, e)
+		}
+	}
+	slices.SortFunc(held, func(a, b *effect) int { return int(a.entry.CallSeq - b.entry.CallSeq) })
+	for _, e := range held {
+		if err := x.prepare(e); err != nil {
+			return err
+		}
+		if e.failure != nil || e.action.Hold == nil {
+			e.held = false
+			if err := x.carryOut(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // carryOut begins one effect.
 func (x *execution) carryOut(e *effect) error {
 	switch {
+	case e.action.Hold != nil && e.failure == nil:
+		// It stands in the journal already.
+		e.begun, e.held = true, true
+		return e.action.Hold(x.ctx)
 	case e.entry.Op == OpTool:
 		x.working++
 		x.effects.Go(func() {

@@ -40,6 +40,9 @@ type Action struct {
 	// Run carries it out, on a goroutine of its own, and returns its output as JSON, or a change of the database that has one. A
 	// *Failure is thrown inside the program; any other error ends the execution without a word in the journal.
 	Run func(ctx context.Context) (json.RawMessage, Change, error)
+	// Hold says, in place of Run, that the call has to wait for somebody else. It is called once the call stands in the journal, and
+	// registers what is waited for; the call is prepared anew when the journal has changed, and by the next execution.
+	Hold func(ctx context.Context) error
 }
 
 // Change is a change of the database that is made in the transaction which records it. It returns the output of its call.
@@ -261,7 +264,10 @@ func (x *execution) wait() error {
 	case <-x.ctx.Done():
 		return context.Cause(x.ctx)
 	case <-x.Journal.Changed():
-		return x.reload()
+		if err := x.reload(); err != nil {
+			return err
+		}
+		return x.release()
 	case <-timer:
 		return x.fire()
 	case f := <-x.finished:

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/server/admin"
 	"github.com/loam-agents/loam/internal/server/metrics"
@@ -85,5 +86,11 @@ func (s *Server) watch() {
 // runChanged is told of every change of a run, inside its transaction.
 func (s *Server) runChanged(tx store.Tx, r *runs.Run, busy bool) error {
 	s.metrics.RunChanged(tx, r)
+	// A turn that succeeds waits for nothing, and most turns are such.
+	if r.Status.Terminal() && (r.Kind != runs.KindAgent || r.Status != runs.Succeeded) {
+		if err := govern.Ended(tx, r.ID); err != nil {
+			return err
+		}
+	}
 	return s.notify.RunChanged(tx, r, busy)
 }

@@ -226,6 +226,36 @@ func TestTheSameStartRunsOnce(t *testing.T) {
 }
 
 // eachDatabase runs fn on both databases.
+func TestAScriptWaitsForAPersonAsATurnDoes(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, cfg server.Config) {
+		p := newTill(t)
+		h := servertest.Start(t, cfg)
+		agentID := careful(t, h, servertest.Scripted(t), p)
+		run := servertest.Call[wire.StartScriptResponse](h, "StartScript", map[string]any{"agentId": agentID, "script": `export default async (input, ctx) => {
+			const pay = (to) => ctx.call("till__pay", { to }).then(() => "paid", (e) => e.code + ": " + e.message)
+			return ctx.parallel([() => pay("Ann"), () => pay("Bob"), () => ctx.sleep(1)])
+		}`}).RunID
+		frames := h.Watch(wire.KeyRun+run, 0)
+		reaches(t, frames, run, "waiting")
+		asked := approvals(h, map[string]any{"runId": run})
+		if len(asked) != 2 || p.payments() != "" {
+			t.Fatalf("asked %+v, paid %s", asked, p.payments())
+		}
+		for _, a := range asked {
+			decide(h, a.ID, strings.Contains(string(a.Arguments), "Ann"), "")
+		}
+		reaches(t, frames, run, "succeeded")
+		got := servertest.Call[wire.RunJournalResponse](h, "GetRunJournal", map[string]any{"runId": run}).Entries
+		var all strings.Builder
+		for _, e := range got {
+			all.Write(e.Entry)
+		}
+		if p.payments() != `{"to":"Ann"}` || !strings.Contains(all.String(), "permission_denied") {
+			t.Errorf("paid %s, the journal is %s", p.payments(), all.String())
+		}
+	})
+}
+
 func eachDatabase(t *testing.T, fn func(t *testing.T, cfg server.Config)) {
 	t.Helper()
 	t.Parallel()

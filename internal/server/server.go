@@ -219,7 +219,7 @@ func (s *Server) assemble() error {
 		Owner: fmt.Sprintf("%d.%s", s.store.Epoch(), cfg.IDs()), Gone: s.ownerGone,
 		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged, Abandoned: turns.Abandoned, Journaled: s.notify.Journaled},
 		Executors: map[string]runs.Executor{runs.KindAgent: turns, workflow.Kind: workflow.New(workflow.Options{
-			Store: s.store, Queue: func() *runs.Queue { return s.queue }, Verbs: surface, Tools: s.tools, Bus: s.bus, Clock: cfg.Clock,
+			Store: s.store, Queue: func() *runs.Queue { return s.queue }, Verbs: surface, Tools: s.tools, Gate: s.gate(), Bus: s.bus, Clock: cfg.Clock,
 		})},
 	})
 	s.door(turns, point)

@@ -9,6 +9,7 @@ import (
 	"github.com/loam-agents/loam/internal/callable/mcptools"
 	"github.com/loam-agents/loam/internal/callable/searchtools"
 	"github.com/loam-agents/loam/internal/callable/websearch"
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/notify"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/space/activity"
@@ -40,10 +41,13 @@ func (s *Server) surface() (*verbs.Set, error) {
 		return nil, err
 	}
 	catalog.tools = s.tools
-	catalog.verbs, err = verbs.NewSet(s.tools, verbs.NewRead(router), verbs.NewWrite(router), verbs.NewCall(s.tools, router),
+	catalog.verbs, err = verbs.NewSet(s.tools, s.gate(), verbs.NewRead(router), verbs.NewWrite(router), verbs.NewCall(s.tools, router, s.gate()),
 		verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log))
 	return catalog.verbs, err
 }
+
+// gate is where calls wait that a person has to approve.
+func (s *Server) gate() *govern.Gate { return &govern.Gate{Store: s.store, IDs: s.cfg.IDs} }
 
 // schemes are the kinds of addresses, in the order in which they are asked and shown. A scheme is one folder below internal/space.
 func (s *Server) schemes(catalog *catalog) []space.Scheme {

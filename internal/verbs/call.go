@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/loam-agents/loam/internal/callable"
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/tooldoc"
 )
@@ -15,11 +16,12 @@ import (
 type Call struct {
 	tools  *callable.Registry
 	router *space.Router
+	gate   *govern.Gate
 }
 
-// NewCall returns the verb. The router serves the list of tools at ~/tools/.
-func NewCall(tools *callable.Registry, router *space.Router) *Call {
-	return &Call{tools: tools, router: router}
+// NewCall returns the verb. The router serves the list of tools at ~/tools/. Calls that a person has to approve wait at the gate.
+func NewCall(tools *callable.Registry, router *space.Router, gate *govern.Gate) *Call {
+	return &Call{tools: tools, router: router, gate: gate}
 }
 
 // Document implements Verb.
@@ -51,7 +53,7 @@ func (v *Call) Prepare(ctx context.Context, scope space.Scope, input json.RawMes
 		return answer(nil, err)
 	}
 	if t := held.Find(req.Tool); t != nil {
-		return use(scope, t, string(req.Input))
+		return use(v.gate, scope, t, string(req.Input))
 	}
 	return v.listing(scope, req.Tool)
 }

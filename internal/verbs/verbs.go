@@ -14,6 +14,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/store"
@@ -68,11 +69,13 @@ type Set struct {
 	documents  []tooldoc.Document
 	validators map[string]*tooldoc.Validator
 	tools      *callable.Registry
+	gate       *govern.Gate
 }
 
-// NewSet compiles the contracts of the verbs, in the order in which a provider sees them. tools are what agents can call besides.
-func NewSet(tools *callable.Registry, verbs ...Verb) (*Set, error) {
-	s := &Set{verbs: verbs, validators: map[string]*tooldoc.Validator{}, tools: tools}
+// NewSet compiles the contracts of the verbs, in the order in which a provider sees them. tools are what agents can call besides;
+// calls that a person has to approve wait at the gate.
+func NewSet(tools *callable.Registry, gate *govern.Gate, verbs ...Verb) (*Set, error) {
+	s := &Set{verbs: verbs, validators: map[string]*tooldoc.Validator{}, tools: tools, gate: gate}
 	for _, v := range verbs {
 		d := v.Document()
 		validator, err := tooldoc.NewValidator(&d)
@@ -108,7 +111,7 @@ func (s *Set) Prepare(ctx context.Context, scope space.Scope, name, arguments st
 		return answer(nil, err)
 	}
 	if t := held.Find(name); t != nil {
-		return use(scope, t, arguments)
+		return use(s.gate, scope, t, arguments)
 	}
 	return answer(nil, fault.Missing("There is no tool named %q", name))
 }
@@ -138,11 +141,14 @@ func miss(d *tooldoc.Document, why []string) Action {
 	return answer(value, err)
 }
 
-// use is a call of a tool that the agent holds.
-func use(scope space.Scope, t *callable.Tool, arguments string) Action {
+// use is a call of a tool that the agent holds. What a person calls needs nobody's approval.
+func use(gate *govern.Gate, scope space.Scope, t *callable.Tool, arguments string) Action {
 	input, why := t.Parse(arguments)
 	if len(why) > 0 {
 		return miss(&t.Document, why)
+	}
+	if scope.Call != "" && govern.Needs(scope.Definition, t.Document.Name, t.Effect()) {
+		return gated(gate, scope, t, input)
 	}
 	return Action{Effect: t.Effect(), Run: func(ctx context.Context) (Result, error) {
 		value, err := t.Call(ctx, scope, input)

@@ -14,6 +14,7 @@ import (
 	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/clock"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/id"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/space"
@@ -52,7 +53,7 @@ func each(t *testing.T, fn func(t *testing.T, b *bench)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.set, err = verbs.NewSet(tools, verbs.NewRead(router), verbs.NewWrite(router), verbs.NewCall(tools, router), verbs.NewPlan(b.log, b.clock), verbs.NewStatus(b.log))
+		b.set, err = verbs.NewSet(tools, &govern.Gate{}, verbs.NewRead(router), verbs.NewWrite(router), verbs.NewCall(tools, router, &govern.Gate{}), verbs.NewPlan(b.log, b.clock), verbs.NewStatus(b.log))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/callable"
+	"github.com/loam-agents/loam/internal/govern"
+	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/store"
@@ -26,9 +29,12 @@ const (
 
 // Prepare implements script.Effects: a script has the verbs read and write, and what its agent holds.
 func (x *execution) Prepare(ctx context.Context, c script.Call) (script.Action, error) {
-	effect, run, err := x.find(ctx, c)
+	effect, run, gated, err := x.find(ctx, c)
 	if err != nil {
 		return script.Action{}, err
+	}
+	if gated != nil {
+		return x.ask(ctx, gated, run)
 	}
 	if c.Begun && effect == tooldoc.SideEffecting {
 		return script.Action{}, &script.Failure{Code: codeInDoubt, Message: fmt.Sprintf(
@@ -40,35 +46,84 @@ func (x *execution) Prepare(ctx context.Context, c script.Call) (script.Action, 
 // running carries out a call.
 type running = func(ctx context.Context) (json.RawMessage, script.Change, error)
 
-func (x *execution) find(ctx context.Context, c script.Call) (tooldoc.Effect, running, error) {
+// find returns what a call does, and as what a person has to be asked about it, if at all.
+func (x *execution) find(ctx context.Context, c script.Call) (tooldoc.Effect, running, *govern.Call, error) {
 	name := callable.Normalize(strings.TrimPrefix(c.Tool, "functions."))
 	switch name {
 	case "read", "write":
 		a := x.opts.Verbs.Prepare(ctx, x.scope, name, string(c.Input))
-		return a.Effect, func(ctx context.Context) (json.RawMessage, script.Change, error) { return carryOut(ctx, a.Run) }, nil
+		return a.Effect, func(ctx context.Context) (json.RawMessage, script.Change, error) { return carryOut(ctx, a.Run) }, nil, nil
 	}
 	held, err := x.opts.Tools.Of(ctx, x.scope)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	tool := held.Find(name)
 	if tool == nil {
-		return "", nil, &script.Failure{Code: codeUnknown, Message: fmt.Sprintf("The agent has no tool named %.100q that a script can call.", c.Tool)}
+		return "", nil, nil, &script.Failure{Code: codeUnknown, Message: fmt.Sprintf("The agent has no tool named %.100q that a script can call.", c.Tool)}
 	}
 	input, why := tool.Parse(string(c.Input))
 	if len(why) > 0 {
 		detail, err := json.Marshal(why)
 		if err != nil {
-			return "", nil, fmt.Errorf("encode details: %w", err)
+			return "", nil, nil, fmt.Errorf("encode details: %w", err)
 		}
-		return "", nil, &script.Failure{Code: codeInvalid, Message: fmt.Sprintf("The input of %s is not valid: %s", name, strings.Join(why, "; ")), Detail: detail}
+		return "", nil, nil, &script.Failure{Code: codeInvalid, Message: fmt.Sprintf("The input of %s is not valid: %s", name, strings.Join(why, "; ")), Detail: detail}
+	}
+	var gated *govern.Call
+	if govern.Needs(x.scope.Definition, tool.Document.Name, tool.Effect()) {
+		if input, err = govern.Canonical(input); err != nil {
+			return "", nil, nil, err
+		}
+		gated = &govern.Call{
+			Account: x.scope.Account, Agent: x.scope.Agent, Session: x.scope.Session, Run: x.run.ID, ID: strconv.FormatInt(c.Seq, 10),
+			Tool: tool.Document.Name, ToolCID: tool.CID, Arguments: input,
+		}
 	}
 	return tool.Effect(), func(ctx context.Context) (json.RawMessage, script.Change, error) {
 		return carryOut(ctx, func(ctx context.Context) (verbs.Result, error) {
 			value, err := tool.Call(ctx, x.scope, input)
 			return verbs.Result{Value: value}, err
 		})
-	}, nil
+	}, gated, nil
+}
+
+// ask is a call that a person has to approve: it is held until there is an answer.
+func (x *execution) ask(ctx context.Context, c *govern.Call, run running) (script.Action, error) {
+	verdict, approval, err := x.opts.Gate.Look(ctx, *c)
+	if err != nil {
+		return script.Action{}, err
+	}
+	hold := func(ctx context.Context) error {
+		return x.write(ctx, func(tx store.Tx) error {
+			if err := x.lease.Check(tx); err != nil {
+				return err
+			}
+			wait, err := x.opts.Gate.Ask(tx, *c)
+			if err != nil {
+				return err
+			}
+			wait.Alone = true
+			return x.lease.Await(tx, wait)
+		})
+	}
+	switch verdict {
+	case govern.Refused:
+		return script.Action{}, &script.Failure{Code: codeRefused, Message: approval.Refusal()}
+	case govern.Permitted:
+		return script.Action{Run: func(ctx context.Context) (json.RawMessage, script.Change, error) {
+			first, err := x.opts.Gate.Begin(ctx, approval.ID)
+			if err != nil {
+				return nil, nil, err
+			}
+			if !first {
+				// Another worker that took itself for the holder of this run has begun it.
+				return nil, nil, runs.ErrLeaseLost
+			}
+			return run(ctx)
+		}}, nil
+	}
+	return script.Action{Hold: hold}, nil
 }
 
 // carryOut runs an action of the verbs and tells its result in the words of a script.

@@ -19,6 +19,7 @@ import (
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/space"
@@ -42,6 +43,7 @@ type Options struct {
 	Queue func() *runs.Queue
 	Verbs *verbs.Set
 	Tools *callable.Registry
+	Gate  *govern.Gate
 	Bus   bus.Bus
 	Clock clock.Clock
 }
@@ -169,6 +171,10 @@ func waitOf(e *script.Entry) (runs.Wait, bool) {
 	case script.KindWait:
 		w.Reason, w.WakeAt, w.Match = runs.WaitEvent, e.TimeoutAt, e.Match
 	case script.KindCall:
+		if e.Op == script.OpTool {
+			// It is held, and its wait stands since then.
+			return runs.Wait{}, false
+		}
 		w.Reason, w.Child = runs.WaitChild, e.ChildRunID
 	default:
 		return runs.Wait{}, false

@@ -26,6 +26,8 @@ type View interface {
 	Lost(err error)
 	// Back says that it is there again.
 	Back()
+	// Asked shows the calls that wait for a person.
+	Asked(approvals []wire.ApprovalInfo)
 }
 
 // payload holds what the fields of every kind of event have in common.

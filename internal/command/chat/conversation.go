@@ -30,6 +30,8 @@ type Conversation struct {
 	failure string
 	// stopped says that the turn was interrupted, streaming that pieces of a message came and the message did not yet.
 	stopped, streaming bool
+	// parked says that the turn was answered before its end.
+	parked bool
 	// joined says that the live stream of the session has begun, whole that every piece of the message that is being written
 	// has come. A message that began before has no known start, so only its event is shown.
 	joined, whole bool

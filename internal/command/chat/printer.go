@@ -243,6 +243,22 @@ func (p *Printer) Back() {
 	}
 }
 
+// Asked implements View.
+func (p *Printer) Asked(approvals []wire.ApprovalInfo) {
+	for i := len(approvals) - 1; i >= 0; i-- {
+		p.Note(Ask(approvals[i]))
+	}
+}
+
+// Ask is how a call that waits for a person is shown, with what to do about it.
+func Ask(a wire.ApprovalInfo) string {
+	doubt := ""
+	if a.InDoubt {
+		doubt = ", which may have taken effect already"
+	}
+	return harmless(fmt.Sprintf("waits for you: %s %s%s; loam approvals approve %s, or reject", a.Tool, a.Arguments, doubt, a.ID))
+}
+
 // Note prints a remark of the program itself.
 func (p *Printer) Note(text string) { p.line(p.style.dim(text)) }
 

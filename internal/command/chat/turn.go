@@ -60,7 +60,7 @@ func (c *Conversation) Stop(ctx context.Context) (bool, error) {
 
 // turn carries out a request that is answered when the turn ends, and shows the stream meanwhile.
 func (c *Conversation) turn(ctx context.Context, request func(context.Context) (wire.MessageSessionResponse, error)) error {
-	c.failure, c.stopped, c.streaming = "", false, false
+	c.failure, c.stopped, c.streaming, c.parked = "", false, false, false
 	c.release()
 	if err := c.join(ctx); err != nil {
 		return err
@@ -70,6 +70,7 @@ func (c *Conversation) turn(ctx context.Context, request func(context.Context) (
 		if end := c.settle(ctx); err == nil {
 			err = end
 		}
+		c.asked(ctx)
 	}
 	switch {
 	case c.failure != "":
@@ -78,6 +79,18 @@ func (c *Conversation) turn(ctx context.Context, request func(context.Context) (
 		return ErrStopped
 	}
 	return err
+}
+
+// asked shows what the agent has asked a person about, when its turn was answered before its end. A server that knows no approvals has
+// none.
+func (c *Conversation) asked(ctx context.Context) {
+	if !c.parked {
+		return
+	}
+	reply, err := client.Call[wire.ListApprovalsResponse](ctx, c.client, "ListApprovals", map[string]any{"sessionId": c.session, "status": "pending"})
+	if err == nil && len(reply.Approvals) > 0 {
+		c.view.Asked(reply.Approvals)
+	}
 }
 
 // join waits until the live stream has begun, so that the first pieces of an answer are not missed. It gives up after
@@ -115,7 +128,8 @@ func (c *Conversation) answer(ctx context.Context, request func(context.Context)
 	answered := make(chan error, 1)
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		_, err := retried(ctx, c, request)
+		reply, err := retried(ctx, c, request)
+		c.parked = err == nil && reply.AssistantEventID == ""
 		answered <- err
 	})
 	defer sending.Wait()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loam-agents/loam/internal/hypermedia/hypermediatest"
+	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
@@ -65,6 +66,9 @@ func walk() []call {
 		{"FindRuns", "GET", "/runs", nil, "runs.0.id", "runId"},
 		{"GetRun", "GET", "/runs/{runId}", nil, "", ""},
 		{"GetRunJournal", "GET", "/runs/{runId}/journal", nil, "", ""},
+		{"ListApprovals", "GET", "/approvals?status=pending", nil, "approvals.0.id", "approvalId"},
+		{"GetApproval", "GET", "/approvals/{approvalId}", nil, "", ""},
+		{"DecideApproval", "POST", "/approvals/{approvalId}/decide", object{"approve": false, "note": "Not now."}, "", ""},
 		{"StartScript", "POST", "/agents/{agentId}/scripts", object{"script": "export default async () => 1"}, "", ""},
 		{"SignalRun", "POST", "/runs/{runId}/signal", object{"signal": "go", "payload": []int{1}}, "", ""},
 		{"CancelRun", "POST", "/runs/{runId}/cancel", nil, "", ""},
@@ -165,9 +169,10 @@ func TestEveryRouteAnswersWhatTheDocumentSays(t *testing.T) {
 		cfg.EgressAllow = []string{strings.TrimPrefix(remote.URL, "http://")}
 		cfg.HMServerURL = hypermediatest.New(t).URL
 		cfg.SubscriptionClientID, cfg.SubscriptionIssuer = "loam-test", anyIssuer(t)
-		w := build(t, cfg)
+		w := build(t, cfg, servertest.AskFirst(), scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Yes."}}})
 		w.h.Browser()
 		w.h.Delegate(newKey(t, 31))
+		servertest.Asked(t, w.h.Client, w.h.Client, w.agent, w.h.Session(w.agent))
 		w.invited(t, 2)
 		c := newChecker(t, w.api)
 		routes := map[string]*operation.Route{}
