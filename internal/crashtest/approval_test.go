@@ -1,0 +1,169 @@
+package crashtest_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/internal/engine"
+	"github.com/loam-agents/loam/internal/model/scripted"
+	"github.com/loam-agents/loam/wire"
+)
+
+// till is an MCP server that pays. It counts what it has paid, and calls during, once, while it does.
+type till struct {
+	url    string
+	paid   atomic.Int64
+	during atomic.Pointer[func()]
+}
+
+func newTill(t *testing.T) *till {
+	t.Helper()
+	p := &till{}
+	s := sdk.NewServer(&sdk.Implementation{Name: "till", Version: "1"}, nil)
+	s.AddTool(&sdk.Tool{Name: "pay", Description: "Pays somebody.", InputSchema: map[string]any{"type": "object"}},
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			p.paid.Add(1)
+			if f := p.during.Swap(nil); f != nil {
+				(*f)()
+			}
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "paid"}}}, nil
+		})
+	h := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(func() {
+		h.CloseClientConnections()
+		h.Close()
+	})
+	p.url = h.URL
+	return p
+}
+
+// paying sends the message that has a careful agent pay, and returns the run. The process may die over it.
+func (r *rig) paying(p *till) (run string) {
+	r.t.Helper()
+	r.model.Push(
+		scripted.Turn{Match: scripted.Match{User: "Pay."}, Repeat: true, Steps: []scripted.Step{text("I pay."), calls("call", `{"tool":"till__pay","input":{"sum":3}}`)}, Usage: scriptUsage},
+		scripted.Turn{Match: scripted.Match{Result: "till__pay"}, Repeat: true, Steps: []scripted.Step{text("It is settled.")}, Usage: scriptUsage},
+	)
+	call[wire.McpServerResponse](r, "SetMcpServer", map[string]any{"name": "till", "config": map[string]any{"url": p.url}})
+	call[wire.GetAgentResponse](r, "UpdateAgent", map[string]any{"agentId": r.agent, "definition": map[string]any{
+		"name": "Scribe", "systemPrompt": "You pay.", "modelProvider": "scripted", "model": "scripted-1", "mcpServers": []string{"till"},
+		"toolApproval": map[string]any{"default": "required"},
+	}})
+	session := r.session()
+	m := must[message](r.t)(r.sign(message{session: session, text: "Pay."}))
+	if _, err := r.deliver(m); err != nil {
+		r.t.Fatal(err)
+	}
+	return call[wire.ListRunsResponse](r, "ListRuns", map[string]any{"sessionId": session}).Runs[0].ID
+}
+
+// decided answers what the run asks until it has ended, and restarts the server when it dies. A person who is asked about a call that
+// is in doubt looks into the till.
+func (r *rig) decided(run string, p *till) wire.RunInfo {
+	r.t.Helper()
+	for range 10 {
+		died := r.process
+		ctx, cancel := context.WithCancel(r.ctx)
+		go func() {
+			<-died.Exited()
+			cancel()
+		}()
+		ended, info := r.answer(ctx, run, p)
+		cancel()
+		if ended {
+			return info
+		}
+		if err := r.replace(died); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.t.Fatal("the server died over and over")
+	return wire.RunInfo{}
+}
+
+// answer decides for as long as the process lives, and tells whether the run has ended.
+func (r *rig) answer(ctx context.Context, run string, p *till) (bool, wire.RunInfo) {
+	for _, err := range r.client.Subscribe(ctx, wire.KeyRun+run, 0) {
+		if err != nil {
+			break
+		}
+		reply, err := client.Call[wire.RunResponse](ctx, r.client, "GetRun", map[string]any{"runId": run})
+		if err != nil {
+			continue
+		}
+		if reply.Run.FinishedAt > 0 {
+			return true, reply.Run
+		}
+		asked, err := client.Call[wire.ListApprovalsResponse](ctx, r.client, "ListApprovals", map[string]any{"runId": run, "status": "pending"})
+		if err != nil {
+			continue
+		}
+		for _, a := range asked.Approvals {
+			approve := !a.InDoubt || p.paid.Load() == 0
+			_, _ = client.Call[wire.ApprovalResponse](ctx, r.client, "DecideApproval", map[string]any{"approvalId": a.ID, "approve": approve})
+		}
+	}
+	return false, wire.RunInfo{}
+}
+
+func TestAnApprovedPaymentIsMadeOnceWhereverTheProcessDies(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{
+		engine.PointClaimed, engine.PointCallsAppended, engine.PointEffectReady, engine.PointPending, engine.PointEffectDone, engine.PointParked,
+		engine.PointClaimed + ":2", engine.PointEffectReady + ":2", engine.PointEffectDone + ":2", engine.PointBeforeFinish,
+	} {
+		if testing.Short() && strings.Contains(point, ":") {
+			// The everyday loop kills at the first occurrence only.
+			continue
+		}
+		t.Run(strings.ReplaceAll(point, ":", " "), func(t *testing.T) {
+			each(t, func(t *testing.T, r *rig) {
+				r.start(point)
+				r.found()
+				p := newTill(t)
+				r.paidOnce(p, r.decided(r.paying(p), p))
+			})
+		})
+	}
+	t.Run("while it pays", func(t *testing.T) {
+		each(t, func(t *testing.T, r *rig) {
+			r.start("")
+			r.found()
+			p := newTill(t)
+			run := r.paying(p)
+			kill := r.process.Kill
+			p.during.Store(&kill)
+			r.paidOnce(p, r.decided(run, p))
+		})
+	})
+}
+
+// paidOnce checks that there was one payment and one crash, and that the model knows how its call ended.
+func (r *rig) paidOnce(p *till, run wire.RunInfo) {
+	r.t.Helper()
+	if run.Status != "succeeded" || p.paid.Load() != 1 || r.crashes != 1 {
+		r.t.Errorf("the run is %s (%+v), paid %d times, %d crashes", run.Status, run.Error, p.paid.Load(), r.crashes)
+	}
+	events := call[wire.GetSessionResponse](r, "GetSession", map[string]any{"sessionId": run.SessionID}).Events
+	results := 0
+	for _, e := range events {
+		if d := decode(r.t, e); d.Type == "tool_result" {
+			results++
+		}
+	}
+	if results != 1 {
+		r.t.Errorf("%d results of one call", results)
+	}
+	for _, a := range call[wire.ListApprovalsResponse](r, "ListApprovals", map[string]any{"runId": run.ID}).Approvals {
+		if a.Status == "pending" {
+			r.t.Errorf("%s is still asked", a.ID)
+		}
+	}
+}
