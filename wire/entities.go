@@ -142,6 +142,15 @@ type EventMeta struct {
 	// ReasoningLevel is the level that was asked for: off when reasoning was switched off, default when the request named none.
 	ReasoningLevel string    `json:"reasoningLevel,omitempty"`
 	Turn           *TurnMeta `json:"turn,omitempty"`
+	// ContinuedFrom is the message of another session that this one is a copy of.
+	ContinuedFrom *ContinuedFrom `json:"continuedFrom,omitempty"`
+}
+
+// ContinuedFrom names the message that a session which continues another one was begun with.
+type ContinuedFrom struct {
+	SessionID string `json:"sessionId"`
+	EventID   string `json:"eventId"`
+	Seq       int64  `json:"seq"`
 }
 
 // TurnMeta is where an answer of a model stands in its turn. Times are in milliseconds.

@@ -7,6 +7,7 @@ import (
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/tooldoc"
+	"github.com/loam-agents/loam/internal/verbs"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -38,7 +39,9 @@ func (t *turn) offered(held *callable.Held) []model.ToolSpec {
 	}
 	var out []model.ToolSpec
 	for _, d := range t.engine.opts.Verbs.Documents() {
-		out = append(out, spec(&d))
+		if d.Name != verbs.ContinueName || t.foreground() {
+			out = append(out, spec(&d))
+		}
 	}
 	for _, tool := range held.Offered(names) {
 		out = append(out, spec(&tool.Document))

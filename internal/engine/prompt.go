@@ -44,6 +44,8 @@ type state struct {
 	index      string
 	session    sessionlog.Session
 	concurrent []string
+	// usage says how full the model's context is; empty when the conversation cannot go on in a fresh one.
+	usage string
 	// idle says that the conversation ends with the agent's own words: something other than a message started this turn.
 	idle bool
 }
@@ -68,6 +70,7 @@ func (s *state) volatile() string {
 	fmt.Fprintf(&b, "<time>%s</time>\n", s.now.UTC().Format(time.RFC3339))
 	fmt.Fprintf(&b, "<space>\n%s\n</space>\n", escape(s.index))
 	fmt.Fprintf(&b, "<session_status title=%s>%s</session_status>\n", frameJSON(s.session.Title), escape(s.session.Description))
+	b.WriteString(s.usage)
 	if p := s.session.Plan; p != nil && len(p.Steps) > 0 {
 		b.WriteString("<plan_state>\n")
 		for _, step := range p.Steps {

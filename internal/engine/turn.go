@@ -43,6 +43,8 @@ type turn struct {
 	unrecorded model.Usage
 	// generated is the usage of this execution; what earlier ones of the run used stands on its row.
 	generated model.Usage
+	// context is how many tokens of the conversation the model was sent last.
+	context int64
 	// pictures are the images that were read for this turn's requests, by their id.
 	pictures map[string][]byte
 	// began is when this execution began, started when the model was asked last, and first when the first piece of its answer came.
@@ -158,6 +160,7 @@ func (t *turn) carryOut(ctx context.Context) error {
 		t.started, t.first = t.engine.opts.Clock.Now(), time.Time{}
 		answer, err := t.generate(ctx, req)
 		t.unrecorded = t.unrecorded.Add(answer.Usage)
+		t.context = max(contextOf(answer.Usage), t.context)
 		if err != nil {
 			return err
 		}
@@ -238,8 +241,12 @@ func (t *turn) load(ctx context.Context) error {
 // recall notes what this run has said in an earlier execution.
 func (t *turn) recall() {
 	for i := range t.log.entries {
-		if e := &t.log.entries[i]; t.says(e) {
+		e := &t.log.entries[i]
+		if t.says(e) {
 			t.said = e.id
+		}
+		if e.kind == sessionlog.TypeMessage && e.message.Meta != nil && e.message.Meta.Usage != nil {
+			t.context = contextOf(model.Usage(*e.message.Meta.Usage))
 		}
 	}
 }
@@ -277,7 +284,7 @@ func (t *turn) request(ctx context.Context) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
-	st.concurrent = t.concurrent()
+	st.concurrent, st.usage = t.concurrent(), t.contextUsage()
 	st.idle = len(messages) > 0 && messages[len(messages)-1].Role == model.Assistant
 	req := model.Request{
 		Model: t.model.ID, System: stablePrompt(t.scope.Definition), Reasoning: t.model.Reasoning,

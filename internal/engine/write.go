@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
@@ -89,8 +90,9 @@ type call struct {
 	action verbs.Action
 	result verbs.Result
 	err    error
-	// took is how long it was carried out, in milliseconds.
-	took int64
+	// took is how long it was carried out, in milliseconds, and output its result as the log keeps it.
+	took   int64
+	output json.RawMessage
 }
 
 // silent calls leave no events once they are sure to take effect. One that missed or failed is written down like any other,
@@ -101,6 +103,9 @@ func (c *call) silent() bool { return c.action.Silent && c.err == nil && c.resul
 func (c *call) pure() bool {
 	return c.action.Effect == tooldoc.Pure || c.action.Silent || c.action.Parks
 }
+
+// ends tells whether the call has ended the turn.
+func (c *call) ends() bool { return c.action.Ends && c.err == nil && c.result.Change != nil }
 
 // pending calls have no result yet.
 func (c *call) pending() bool { return c.err == nil && c.result.Pending != nil }
@@ -116,6 +121,9 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 	announce := false
 	for i, p := range parts {
 		calls[i] = &call{part: p, action: t.prepare(ctx, p)}
+		if calls[i].action.Ends && len(parts) > 1 {
+			calls[i].action = notAlone(p.Name)
+		}
 		announce = announce || calls[i].elsewhere() || !calls[i].pure() && i < len(parts)-1
 	}
 	t.partial.done()
@@ -142,7 +150,9 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 	for _, c := range calls {
 		if !c.action.Silent {
 			// A call before this one may have changed what it means: the tool that it names may be new.
-			c.action = t.prepare(ctx, c.part)
+			if c.action = t.prepare(ctx, c.part); c.action.Ends {
+				c.action = notAlone(c.part.Name)
+			}
 			if err := t.execute(ctx, c); err != nil {
 				return false, err
 			}
@@ -159,10 +169,11 @@ func (t *turn) act(ctx context.Context, answer model.Event, parts []model.Part) 
 }
 
 // write appends the answer's text and calls, and the results of those that have one, and counts the usage. It parks the turn when
-// one of results is pending.
-func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*call) (parked bool, err error) {
+// one of results is pending, and ends it when a call did: over says that nothing is left to do.
+func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*call) (over bool, err error) {
+	parked := false
 	err = t.commit(ctx, func(tx store.Tx) error {
-		parked = false
+		parked, over = false, false
 		if err := t.lease.Check(tx); err != nil {
 			return err
 		}
@@ -185,9 +196,13 @@ func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*
 		if len(entries) == 0 {
 			tx.AfterCommit(func() { t.before = append(t.before, exchange(answer.Message)...) })
 		}
+		if over = len(calls) == 1 && len(results) == 1 && calls[0].ends(); over {
+			return t.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded, Output: calls[0].output, Usage: wire.Usage(t.unrecorded)})
+		}
 		if err := t.addUsage(tx); err != nil || !parked {
 			return err
 		}
+		over = true
 		return t.lease.Park(tx)
 	})
 	if err != nil {
@@ -200,7 +215,14 @@ func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*
 	if parked {
 		t.engine.opts.Point(PointParked)
 	}
-	return parked, nil
+	return over, nil
+}
+
+// notAlone refuses a call that ends the turn beside others, which would then have no turn to come back to.
+func notAlone(name string) verbs.Action {
+	return verbs.Action{Effect: tooldoc.Pure, Run: func(context.Context) (verbs.Result, error) {
+		return verbs.Result{}, fault.New(fault.PreconditionFailed, "%s ends the turn: call it alone, when the other calls have their results", name)
+	}}
 }
 
 // announcement is what an answer says and asks for, as events.
@@ -323,5 +345,6 @@ func (t *turn) outcome(tx store.Tx, c *call) (sessionlog.Entry, error) {
 		return sessionlog.Entry{}, fmt.Errorf("encode result of %s: %w", c.part.Name, err)
 	}
 	event.Output = kept(output)
+	c.output = event.Output
 	return t.entry(event), nil
 }

@@ -3,7 +3,6 @@ package operation
 import (
 	"context"
 	"encoding/json"
-	"sync"
 
 	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/bounded"
@@ -32,37 +31,6 @@ const (
 	maxInvokeInput = 4 << 20
 )
 
-// acting are the sessions in which a person's verb is being carried out by this process. The zero value is empty.
-type acting struct {
-	mu       sync.Mutex
-	sessions map[string]bool
-}
-
-func (a *acting) begin(session string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.sessions[session] {
-		return false
-	}
-	if a.sessions == nil {
-		a.sessions = map[string]bool{}
-	}
-	a.sessions[session] = true
-	return true
-}
-
-func (a *acting) end(session string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.sessions, session)
-}
-
-func (a *acting) busy(session string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.sessions[session]
-}
-
 func invokeSessionTool(ctx context.Context, c *Call) (Result, error) {
 	var req wire.InvokeSessionToolRequest
 	if err := c.bind(&req); err != nil {
@@ -88,7 +56,13 @@ func invokeSessionTool(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, fault.New(fault.Conflict, msgPersonBusy)
 	}
 	defer c.acting.end(sessionID)
-	scope, call, again, err := c.beginInvoke(ctx, sessionID, &req)
+	var scope space.Scope
+	var call wire.ToolCallEvent
+	var again []byte
+	err = c.whenNobodyActs(ctx, sessionID, func() (err error) {
+		scope, call, again, err = c.beginInvoke(ctx, sessionID, &req)
+		return err
+	})
 	if err != nil || again != nil {
 		if err == nil {
 			return c.repeat(ctx, again)
@@ -96,6 +70,7 @@ func invokeSessionTool(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	done := c.opts.Engine.Invoke(ctx, scope, call)
+	defer c.endedActing(context.WithoutCancel(ctx), sessionID)
 	for {
 		// The person may have gone; what was done is written down all the same.
 		out, err := c.commit(context.WithoutCancel(ctx), once{session: sessionID}, func(tx store.Tx) (any, error) {
@@ -146,6 +121,9 @@ func (c *Call) beginInvoke(ctx context.Context, sessionID string, req *wire.Invo
 		}
 		if busy {
 			return fault.New(fault.Conflict, msgAgentBusy)
+		}
+		if err := c.beginsActing(tx, sessionID); err != nil {
+			return err
 		}
 		scope = space.Scope{Account: s.Account, Agent: s.Agent, Session: s.ID, Definition: a.Definition}
 		_, err = c.opts.Log.Append(tx, sessionID, nil, sessionlog.Entry{Payload: call})

@@ -162,6 +162,15 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 		id: req.ClientMessageID, label: "Client message ID", session: sessionID,
 		request: map[string]any{"sessionId": sessionID, "content": c.fields["content"]},
 	}
+	var out Result
+	err = c.whenNobodyActs(ctx, sessionID, func() (err error) {
+		out, err = c.startMessage(ctx, same, sessionID, &m, req.ClientMessageID)
+		return err
+	})
+	return out, err
+}
+
+func (c *Call) startMessage(ctx context.Context, same once, sessionID string, m *content, clientMessageID *string) (Result, error) {
 	return c.startTurn(ctx, same, func(tx store.Tx, runID string) (pending, error) {
 		s, found, err := c.onSession(tx, sessionID)
 		if err != nil {
@@ -170,7 +179,10 @@ func messageSession(ctx context.Context, c *Call) (Result, error) {
 		if c.acting.busy(sessionID) {
 			return pending{}, fault.New(fault.Conflict, msgPersonBusy)
 		}
-		entries, err := c.userEvents(tx, sessionID, &m, req.ClientMessageID)
+		if err := c.nobodyActs(tx, sessionID); err != nil {
+			return pending{}, err
+		}
+		entries, err := c.userEvents(tx, sessionID, m, clientMessageID)
 		if err != nil {
 			return pending{}, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/loam-agents/loam/internal/callable/websearch"
 	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/notify"
+	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/space/activity"
 	"github.com/loam-agents/loam/internal/space/attachment"
@@ -42,7 +43,8 @@ func (s *Server) surface() (*verbs.Set, error) {
 	}
 	catalog.tools = s.tools
 	catalog.verbs, err = verbs.NewSet(s.tools, s.gate(), verbs.NewRead(router), verbs.NewWrite(router), verbs.NewCall(s.tools, router, s.gate()),
-		verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log))
+		verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log),
+		verbs.NewContinue(s.log, router, func() *runs.Queue { return s.queue }))
 	return catalog.verbs, err
 }
 

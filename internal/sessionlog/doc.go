@@ -57,7 +57,7 @@ type Blobs interface {
 // Change says what happened to a session.
 type Change struct {
 	Session, Agent, Account string
-	// Reason is the account hint's reason: session-created, session-updated, session-deleted or session-event.
+	// Reason is the account hint's reason: one of those below.
 	Reason string
 }
 
@@ -67,6 +67,8 @@ const (
 	ReasonUpdated = "session-updated"
 	ReasonDeleted = "session-deleted"
 	ReasonEvent   = "session-event"
+	// ReasonContinued says that another session goes on with the work of this one.
+	ReasonContinued = "session-continued"
 )
 
 // Options configure a Log.

@@ -307,6 +307,9 @@ func (l *Log) Delete(tx store.Tx, sessionID string) error {
 	for _, stmt := range []string{
 		`DELETE FROM session_events WHERE session_id = ?`,
 		`DELETE FROM session_attachments WHERE session_id = ?`,
+		`DELETE FROM session_continuations WHERE successor_id = ?`,
+		`DELETE FROM session_continuations WHERE predecessor_id = ?`,
+		`DELETE FROM person_actions WHERE session_id = ?`,
 		`UPDATE sessions SET parent_session_id = NULL WHERE parent_session_id = ?`,
 		`DELETE FROM sessions WHERE id = ?`,
 	} {

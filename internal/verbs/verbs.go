@@ -1,4 +1,4 @@
-// Package verbs is the fixed surface through which an agent acts: read, write, call, plan and status so far.
+// Package verbs is the fixed surface through which an agent acts: read, write, call, plan, status and continue_session so far.
 //
 // Every verb is one file: its contract (a tool document that the model and ~/tools share), and what a call of it would do. A call is
 // validated against the contract first; a miss is answered with the contract. Verbs do not write the log: the engine does, in the
@@ -42,6 +42,8 @@ type Action struct {
 	// what that one has done. A call without it is answered with an error then. It is also how a call that waited for something
 	// other than a child goes on.
 	Again bool
+	// Ends says that the change of the call ends the turn, with the result as the run's output. Such a call stands alone in its answer.
+	Ends bool
 	// Run carries it out. Work that must be atomic with the record of the call is returned as a Change.
 	Run func(ctx context.Context) (Result, error)
 }

@@ -30,11 +30,7 @@ func NewElsewhere(t testing.TB, databaseURL string) *Elsewhere {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { _ = s.Close() })
 	log := sessionlog.New(sessionlog.Options{
 		Clock: clock.System{}, IDs: id.NewSource(clock.System{}, rand.Reader), Bus: bus.NewLocal(), Changed: func(sessionlog.Change) {},
 	})
@@ -53,6 +49,33 @@ func (e *Elsewhere) Say(session, text, title string) {
 		_, err := e.log.SetTitle(tx, session, title, sessionlog.TitleUser)
 		return err
 	})
+}
+
+// Act notes that the other server carries out a person's verb on a session, and Acting tells whether any server does.
+func (e *Elsewhere) Act(session string) {
+	e.t.Helper()
+	e.write(func(tx store.Tx) error {
+		_, err := tx.Exec(`INSERT INTO person_actions (session_id, epoch, began_at) VALUES (?, ?, 1)`, session, e.store.Epoch())
+		return err
+	})
+}
+
+// Acting is told of at Act.
+func (e *Elsewhere) Acting(session string) bool {
+	e.t.Helper()
+	n := 0
+	e.write(func(tx store.Tx) error {
+		return tx.QueryRow(`SELECT count(*) FROM person_actions WHERE session_id = ?`, session).Scan(&n)
+	})
+	return n > 0
+}
+
+// Die ends the other server.
+func (e *Elsewhere) Die() {
+	e.t.Helper()
+	if err := e.store.Close(); err != nil {
+		e.t.Error(err)
+	}
 }
 
 // Note appends to the journal of a run.

@@ -208,11 +208,16 @@ func (s *Scheme) transcript(ctx context.Context, scope space.Scope, only, id str
 	}
 	var session sessionlog.Session
 	var events []wire.SessionEvent
+	var before string
+	var after []string
 	err = s.store.Read(ctx, func(tx store.Tx) error {
 		if session, err = sessionlog.Get(tx, id); err != nil || session.Agent != scope.Agent || only != "" && session.CreatedBy != only {
 			if err == nil || fault.CodeOf(err) == fault.NotFound {
 				return fault.Missing("There is no conversation %s of yours. Read %s to list them", clip(id, maxSnippet), prefix)
 			}
+			return err
+		}
+		if before, after, err = sessionlog.Lineage(tx, id); err != nil {
 			return err
 		}
 		if from > 0 {
@@ -225,7 +230,17 @@ func (s *Scheme) transcript(ctx context.Context, scope space.Scope, only, id str
 	if err != nil {
 		return nil, err
 	}
-	return render(&session, events), nil
+	out := render(&session, events)
+	if before != "" {
+		out["continues"] = prefix + before
+	}
+	if len(after) > 0 {
+		for i := range after {
+			after[i] = prefix + after[i]
+		}
+		out["continuedBy"] = after
+	}
+	return out, nil
 }
 
 // render is a transcript as Markdown, one paragraph an event, each with its seq.
