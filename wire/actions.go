@@ -97,10 +97,12 @@ type SecretResponse struct {
 
 // CreateSessionRequest opens a conversation with an agent.
 type CreateSessionRequest struct {
-	AgentID         string         `json:"agentId"`
-	Title           *string        `json:"title,omitempty"`
-	ModelOverride   *ModelOverride `json:"modelOverride,omitempty"`
-	ClientRequestID *string        `json:"clientRequestId,omitempty"`
+	AgentID       string         `json:"agentId"`
+	Title         *string        `json:"title,omitempty"`
+	ModelOverride *ModelOverride `json:"modelOverride,omitempty"`
+	// Thoroughness is quick, normal or deep; absent it is the agent's.
+	Thoroughness    *string `json:"thoroughness,omitempty"`
+	ClientRequestID *string `json:"clientRequestId,omitempty"`
 }
 
 // CreateSessionResponse names the new session.
@@ -159,6 +161,8 @@ type UpdateSessionRequest struct {
 	SessionID     string          `json:"sessionId"`
 	Title         *string         `json:"title,omitempty"`
 	ModelOverride json.RawMessage `json:"modelOverride,omitempty"`
+	// Thoroughness of null goes back to the agent's. It applies from the next turn that a person starts.
+	Thoroughness json.RawMessage `json:"thoroughness,omitempty"`
 }
 
 // SessionResponse is one session.

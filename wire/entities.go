@@ -78,16 +78,18 @@ type SessionInfo struct {
 	AgentID string `json:"agentId"`
 	Title   string `json:"title,omitempty"`
 	// Status mirrors the session's runs: idle, streaming, stopped or error.
-	Status            string           `json:"status"`
-	CreatedAt         int64            `json:"createdAt"`
-	UpdatedAt         int64            `json:"updatedAt"`
-	ParentSessionID   string           `json:"parentSessionId,omitempty"`
-	RunID             string           `json:"runId,omitempty"`
-	Plan              *RunPlan         `json:"plan,omitempty"`
-	ChildSessionCount int64            `json:"childSessionCount,omitempty"`
-	ModelOverride     *ModelOverride   `json:"modelOverride,omitempty"`
-	Description       string           `json:"description,omitempty"`
-	Activity          *SessionActivity `json:"activity,omitempty"`
+	Status            string         `json:"status"`
+	CreatedAt         int64          `json:"createdAt"`
+	UpdatedAt         int64          `json:"updatedAt"`
+	ParentSessionID   string         `json:"parentSessionId,omitempty"`
+	RunID             string         `json:"runId,omitempty"`
+	Plan              *RunPlan       `json:"plan,omitempty"`
+	ChildSessionCount int64          `json:"childSessionCount,omitempty"`
+	ModelOverride     *ModelOverride `json:"modelOverride,omitempty"`
+	Description       string         `json:"description,omitempty"`
+	// Thoroughness is the session's own, quick, normal or deep; absent when it is its agent's.
+	Thoroughness string           `json:"thoroughness,omitempty"`
+	Activity     *SessionActivity `json:"activity,omitempty"`
 }
 
 // SessionActivity is the time and the sender (user or agent) of a session's latest message.
@@ -257,8 +259,11 @@ type RunInfo struct {
 	SessionID          string `json:"sessionId,omitempty"`
 	Origin             string `json:"origin"`
 	Title              string `json:"title"`
-	ChildRunCount      int64  `json:"childRunCount,omitempty"`
-	Status             string `json:"status"`
+	// PlanStepID and StepLabel are the step of the parent's plan that a child works on.
+	PlanStepID    string `json:"planStepId,omitempty"`
+	StepLabel     string `json:"stepLabel,omitempty"`
+	ChildRunCount int64  `json:"childRunCount,omitempty"`
+	Status        string `json:"status"`
 	// SourceText is the script of a workflow, where one run is read.
 	SourceText string `json:"sourceText,omitempty"`
 	// Wait is what a waiting run waits for: the most urgent thing when there are several.

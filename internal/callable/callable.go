@@ -145,7 +145,7 @@ func (r *Registry) Granted(def wire.AgentDefinition, d *tooldoc.Document) bool {
 	case tooldoc.Lambda:
 		return mayRun(def, d.Name)
 	case tooldoc.MCP:
-		return slices.Contains(def.McpServers, d.Server)
+		return agent.Reaches(def, d.Server, d.Name)
 	}
 	return false
 }

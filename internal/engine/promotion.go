@@ -6,6 +6,7 @@ import (
 	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/verbs"
 	"github.com/loam-agents/loam/wire"
@@ -39,14 +40,28 @@ func (t *turn) offered(held *callable.Held) []model.ToolSpec {
 	}
 	var out []model.ToolSpec
 	for _, d := range t.engine.opts.Verbs.Documents() {
-		if d.Name != verbs.ContinueName || t.foreground() {
+		if t.mayUse(d.Name) {
 			out = append(out, spec(&d))
 		}
+	}
+	if t.typed != nil {
+		out = append(out, spec(&t.typed.document))
 	}
 	for _, tool := range held.Offered(names) {
 		out = append(out, spec(&tool.Document))
 	}
 	return out
+}
+
+// mayUse tells whether a verb is one for this turn: a leaf never gets one whose every call is refused.
+func (t *turn) mayUse(verb string) bool {
+	switch verb {
+	case verbs.ContinueName:
+		return t.foreground()
+	case spawn.Verb:
+		return !t.run.Budget.OrNormal().Leaf()
+	}
+	return true
 }
 
 func spec(d *tooldoc.Document) model.ToolSpec {

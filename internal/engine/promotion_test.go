@@ -41,7 +41,7 @@ func TestATouchedToolIsOfferedAtTheEndOfTheListForTheRestOfTheThread(t *testing.
 		)
 		c.say("go")
 		c.say("and again")
-		const verbs = "read write call plan status continue_session"
+		const verbs = "read write call delegate plan status continue_session"
 		want := []string{verbs, verbs + " search_tools", verbs + " search_tools count", verbs + " search_tools count", verbs + " search_tools count"}
 		if got := c.offered(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("offered\n%s", strings.Join(got, "\n"))
@@ -64,7 +64,7 @@ func TestReadingAContractPromotesAndAGuideDoesNot(t *testing.T) {
 		scripted.Say("Done."),
 	)
 	c.say("go")
-	const verbs = "read write call plan status continue_session"
+	const verbs = "read write call delegate plan status continue_session"
 	if got := c.offered(); got[1] != verbs || got[2] != verbs+" search_tools" {
 		t.Errorf("offered\n%s", strings.Join(got, "\n"))
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/loam-agents/loam/internal/agent/prompt"
 	"github.com/loam-agents/loam/internal/callable"
 	"github.com/loam-agents/loam/internal/memory"
+	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
 )
@@ -24,16 +26,23 @@ The user holds the same verbs: <user_action> and <user_action_result> show what 
 
 The last message of every request is a block of current state made by the server (time, space, plan). It is not from the user; do not answer it.`
 
+// maxChildrenShown is how many children the current state names.
+const maxChildrenShown = 20
+
 // maxMemoryNames is how many entries of memory the Space index names (spec §7.2).
 const maxMemoryNames = 12
 
 // stablePrompt is the part of the prompt that only a change of the definition changes.
 func stablePrompt(def wire.AgentDefinition) string {
 	own := strings.TrimSpace(prompt.Markdown(def.SystemPrompt))
-	if own == "" {
-		return platform
+	out := platform
+	if own != "" {
+		out = own + "\n\n" + platform
 	}
-	return own + "\n\n" + platform
+	if models := spawn.ModelNames(def); len(models) > 1 {
+		out += "\n\nModels for your children: " + line(strings.Join(models, ", ")) + ". Give cheap mechanical work to a cheaper one, hard reasoning to the strongest."
+	}
+	return out
 }
 
 // state is what changes from turn to turn.
@@ -46,17 +55,35 @@ type state struct {
 	concurrent []string
 	// usage says how full the model's context is; empty when the conversation cannot go on in a fresh one.
 	usage string
+	// budget is that of the run, or of a run that a person would start; started is how many children it has started, and children are
+	// those that work for the session now.
+	budget   runs.Budget
+	started  int64
+	children []runs.Run
 	// idle says that the conversation ends with the agent's own words: something other than a message started this turn.
 	idle bool
 }
 
-func (e *Engine) readState(tx store.Tx, session sessionlog.Session, def wire.AgentDefinition) (state, error) {
+// readState reads what a request of a run tells; without a run, what one that a person starts would tell.
+func (e *Engine) readState(tx store.Tx, session sessionlog.Session, def wire.AgentDefinition, r *runs.Run) (state, error) {
 	held, err := e.opts.Tools.Held(tx, session.Agent, def)
 	if err != nil {
 		return state{}, err
 	}
 	summary, err := memory.Summarize(tx, session.Agent, maxMemoryNames)
-	return state{now: e.opts.Clock.Now(), held: held, index: held.Index(summary.String()), session: session}, err
+	if err != nil {
+		return state{}, err
+	}
+	st := state{now: e.opts.Clock.Now(), held: held, index: held.Index(summary.String()), session: session, budget: spawn.RootBudget(&session, def)}
+	if r == nil {
+		return st, nil
+	}
+	st.budget = r.Budget.OrNormal()
+	if st.started, err = runs.Started(tx, r.ID); err != nil {
+		return state{}, err
+	}
+	st.children, err = runs.Children(tx, r.Agent, session.ID, maxChildrenShown)
+	return st, err
 }
 
 // volatile is the block after the last message. Names and labels in it were written by models and people, so they are escaped.
@@ -71,6 +98,7 @@ func (s *state) volatile() string {
 	fmt.Fprintf(&b, "<space>\n%s\n</space>\n", escape(s.index))
 	fmt.Fprintf(&b, "<session_status title=%s>%s</session_status>\n", frameJSON(s.session.Title), escape(s.session.Description))
 	b.WriteString(s.usage)
+	s.delegation(&b)
 	if p := s.session.Plan; p != nil && len(p.Steps) > 0 {
 		b.WriteString("<plan_state>\n")
 		for _, step := range p.Steps {
@@ -81,9 +109,39 @@ func (s *state) volatile() string {
 	return b.String()
 }
 
+// delegation says whether children may be started, and which ones work.
+func (s *state) delegation(b *strings.Builder) {
+	left := max(s.budget.MaxChildren-s.started, 0)
+	switch {
+	case s.budget.Leaf() && s.budget.Depth > 0:
+		b.WriteString("<delegation>You are a leaf worker: do the work yourself and answer.</delegation>\n")
+	case s.budget.Leaf():
+	default:
+		further := "they may delegate further"
+		if s.budget.Depth+1 >= s.budget.MaxDepth {
+			further = "they cannot delegate, so give them briefs that are complete"
+		}
+		fmt.Fprintf(b, "<delegation>depth %d of %d; you may start %d more children; %s</delegation>\n", s.budget.Depth, s.budget.MaxDepth, left, further)
+	}
+	if len(s.children) == 0 {
+		return
+	}
+	b.WriteString("<children>\n")
+	for i := range s.children {
+		c := &s.children[i]
+		fmt.Fprintf(b, "%s · %s · %s\n", c.ID, line(c.Title), c.Status)
+	}
+	b.WriteString("</children>\n")
+}
+
 // SystemPrompt is the prompt that a new turn of the session would get, as GetSession shows it.
 func (e *Engine) SystemPrompt(tx store.Tx, def wire.AgentDefinition, session sessionlog.Session) (string, error) {
-	s, err := e.readState(tx, session, def)
+	contract, err := spawn.OfSession(tx, &session, nil)
+	if err != nil {
+		return "", err
+	}
+	def = contract.Apply(def)
+	s, err := e.readState(tx, session, def, nil)
 	if err != nil {
 		return "", err
 	}

@@ -126,7 +126,7 @@ func TestAPersonUsesTheVerbsOfTheAgent(t *testing.T) {
 		c.say("look")
 		p := c.payloads()[0]
 		sent := fmt.Sprintf("%s", p.Messages)
-		if c.offered()[0] != "read write call plan status continue_session" {
+		if c.offered()[0] != "read write call delegate plan status continue_session" {
 			t.Errorf("a person's call promoted: %s", c.offered()[0])
 		}
 		if !strings.Contains(sent, `<user_action verb=\"write\">`) || strings.Count(sent, "</user_action_result>") != 6 {

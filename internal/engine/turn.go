@@ -13,6 +13,7 @@ import (
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
 )
@@ -36,6 +37,9 @@ type turn struct {
 	before []model.Message
 	// said is the id of the last assistant message that this run has written.
 	said string
+	// contract is what a child's session is held to, and typed what its result must be; nil when it answers in words.
+	contract spawn.Contract
+	typed    *typed
 	// plan is the session's when the model was asked last, and continued how often the turn was handed back since.
 	plan      *wire.RunPlan
 	continued int
@@ -169,7 +173,10 @@ func (t *turn) carryOut(ctx context.Context) error {
 		calls := callsOf(answer.Message)
 		if len(calls) == 0 {
 			t.partial.activity(wire.RunActivity{Phase: "finalizing"}, &total)
-			owed := t.owed()
+			owed, err := t.owed(ctx)
+			if err != nil {
+				return err
+			}
 			if len(owed) == 0 || t.continued == MaxContinuations || t.speechless(answer) {
 				return t.finish(ctx, answer, owed)
 			}
@@ -180,6 +187,9 @@ func (t *turn) carryOut(ctx context.Context) error {
 			continue
 		}
 		t.partial.activity(wire.RunActivity{Phase: "thinking"}, &total)
+		if ended, err := t.giveBack(ctx, answer, calls); ended || err != nil {
+			return err
+		}
 		if parked, err := t.act(ctx, answer, calls); parked || err != nil {
 			return err
 		}
@@ -210,8 +220,13 @@ func (t *turn) load(ctx context.Context) error {
 			}
 		}
 		t.session = session
-		t.scope = space.Scope{Account: session.Account, Agent: t.run.Agent, Session: session.ID, Run: t.run.ID, Definition: t.log.version.Definition}
-		st, err := t.engine.readState(tx, session, t.scope.Definition)
+		if t.contract, err = spawn.OfSession(tx, &session, &t.run); err != nil {
+			return err
+		}
+		t.scope = space.Scope{
+			Account: session.Account, Agent: t.run.Agent, Session: session.ID, Run: t.run.ID, Definition: t.contract.Apply(t.log.version.Definition),
+		}
+		st, err := t.engine.readState(tx, session, t.scope.Definition, &t.run)
 		if err != nil {
 			return err
 		}
@@ -232,6 +247,9 @@ func (t *turn) load(ctx context.Context) error {
 		t.log.upTo = stored[n-1].Seq
 	}
 	t.recall()
+	if err := t.expectTyped(); err != nil {
+		return err
+	}
 	t.model, err = t.engine.opts.Models.Resolve(ctx, t.session.Account, t.scope.Definition, t.session.ModelOverride)
 	t.lease.Uses(t.model.Name, t.model.ID)
 	t.scope.Images = t.model.Images
@@ -307,7 +325,7 @@ func (t *turn) state(ctx context.Context) (st state, err error) {
 		if err != nil {
 			return err
 		}
-		st, err = t.engine.readState(tx, session, t.scope.Definition)
+		st, err = t.engine.readState(tx, session, t.scope.Definition, &t.run)
 		return err
 	})
 	return st, err
@@ -315,21 +333,13 @@ func (t *turn) state(ctx context.Context) (st state, err error) {
 
 // Input is what a run of an agent is started with.
 type Input struct {
-	// Kind is message or session-retry.
+	// Kind is message, session-retry or delegate.
 	Kind string `json:"kind"`
 	// FirstSeq and LastSeq are the oldest and the newest user event that the run answers.
 	FirstSeq int64 `json:"firstSeq,omitempty"`
 	LastSeq  int64 `json:"lastSeq,omitempty"`
 	// RetryOf is the run that is tried again.
 	RetryOf string `json:"retryOfRunId,omitempty"`
-}
-
-// Output is what an agent's run leaves behind.
-type Output struct {
-	// AssistantEventID is the event that ended the turn.
-	AssistantEventID string `json:"assistantEventId,omitempty"`
-	// UnmetObligations is what the turn still owed when it ended.
-	UnmetObligations []wire.UnmetObligation `json:"unmetObligations,omitempty"`
 }
 
 // concurrent are the messages this run answers when another run's answer stands behind them in the log: they arrived while it

@@ -12,6 +12,7 @@ import (
 	"github.com/loam-agents/loam/internal/model"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/verbs"
@@ -28,16 +29,29 @@ func (t *turn) finish(ctx context.Context, answer model.Event, owed []wire.Unmet
 	t.partial.done()
 	return t.engine.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
 		// Finish checks the lease for both.
-		said, err := t.speak(tx, answer, owed, exhausted)
+		said, err := t.speak(tx, answer, owed, true)
 		if err != nil {
 			return err
 		}
-		output, err := json.Marshal(Output{AssistantEventID: said, UnmetObligations: owed})
-		if err != nil {
-			return fmt.Errorf("encode output: %w", err)
-		}
-		return t.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded, Output: output, Usage: wire.Usage(t.unrecorded)})
+		return t.end(tx, spawn.Output{AssistantEventID: said, UnmetObligations: owed})
 	})
+}
+
+// end ends the run, in the transaction of its last words. A typed child that has not delivered has failed.
+func (t *turn) end(tx store.Tx, o spawn.Output) error {
+	output, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("encode output: %w", err)
+	}
+	outcome := runs.Outcome{Status: runs.Succeeded, Output: output, Usage: wire.Usage(t.unrecorded)}
+	if t.typed != nil && len(o.Result) == 0 {
+		outcome.Status = runs.Failed
+		outcome.Error = &wire.RunError{
+			Code: runs.CodeOutputSchema, Message: "The child did not return the result that it was asked for.",
+			Detail: map[string]any{"unmetObligations": o.UnmetObligations},
+		}
+	}
+	return t.lease.Finish(tx, outcome)
 }
 
 // settlePlan copies a plan that this run has just settled onto the run, where it stays when a later turn replaces the session's.
@@ -251,6 +265,12 @@ func exchange(m model.Message) []model.Message {
 }
 
 func (t *turn) prepare(ctx context.Context, p model.Part) verbs.Action {
+	switch {
+	case t.typed != nil && p.Name == t.typed.document.Name:
+		return t.typed.miss(p.Arguments)
+	case p.Name == spawn.Verb && t.run.Budget.OrNormal().Leaf():
+		return verbs.Refuse(fault.Missing("There is no tool named %q: you are a leaf worker", p.Name))
+	}
 	scope := t.scope
 	scope.Call = p.CallID
 	return t.engine.opts.Verbs.Prepare(ctx, scope, p.Name, p.Arguments)

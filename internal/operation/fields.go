@@ -212,6 +212,8 @@ type UpdateSessionFields struct {
 	Title     *string `json:"title,omitempty"`
 	// ModelOverride of null clears the override.
 	ModelOverride *wire.ModelOverride `json:"modelOverride,omitempty" nullable:"true"`
+	// Thoroughness is quick, normal or deep; null goes back to the agent's.
+	Thoroughness *string `json:"thoroughness,omitempty" nullable:"true"`
 }
 
 // MessageFields is a message; at least one part is text.

@@ -14,6 +14,7 @@ import (
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
 )
@@ -272,10 +273,14 @@ func (c *Call) enqueueTurn(tx store.Tx, runID string, s *sessionlog.Session, fou
 	if err != nil {
 		return pending{}, fmt.Errorf("encode run input: %w", err)
 	}
-	run, err := c.opts.Runs.Enqueue(tx, runs.Spec{
+	spec := runs.Spec{
 		ID: runID, Account: s.Account, Kind: runs.KindAgent, Agent: s.Agent, AgentVersion: found.agent.Version, Session: s.ID, Origin: "user",
-		Title: title, Lane: runs.Interactive, MaxAttempts: 1, Input: body,
-	})
+		Title: title, Lane: runs.Interactive, MaxAttempts: 1, Input: body, Budget: spawn.RootBudget(s, found.agent.Definition),
+	}
+	if err := spawn.Rejoin(tx, s, &spec); err != nil {
+		return pending{}, err
+	}
+	run, err := c.opts.Runs.Enqueue(tx, spec)
 	if err != nil {
 		return pending{}, err
 	}
@@ -376,7 +381,7 @@ func (c *Call) answer(ctx context.Context, p pending, await func(context.Context
 	if run.Status == runs.Failed {
 		return Result{}, turnError(run.Error)
 	}
-	var output engine.Output
+	var output spawn.Output
 	if len(run.Output) > 0 {
 		if err := json.Unmarshal(run.Output, &output); err != nil {
 			return Result{}, fmt.Errorf("decode output of run %s: %w", run.ID, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/script/quickjs"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
-	"github.com/loam-agents/loam/internal/workflow"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -61,7 +61,7 @@ func startScript(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	start, err := json.Marshal(workflow.Input{Program: program, Input: input})
+	start, err := json.Marshal(script.Start{Program: program, Input: input})
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the input of a workflow: %w", err)
 	}
@@ -74,8 +74,8 @@ func startScript(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		run, err := c.opts.Runs.Enqueue(tx, runs.Spec{
-			Account: found.agent.Account, Kind: workflow.Kind, Agent: agentID, AgentVersion: found.agent.Version, Origin: "user", Title: title,
-			Lane: runs.Background, MaxAttempts: 1, Input: start,
+			Account: found.agent.Account, Kind: runs.KindWorkflow, Agent: agentID, AgentVersion: found.agent.Version, Origin: "user", Title: title,
+			Lane: runs.Background, MaxAttempts: 1, Input: start, Budget: spawn.RootBudget(nil, found.agent.Definition),
 		})
 		return wire.StartScriptResponse{RunID: run.ID}, err
 	})
@@ -95,8 +95,8 @@ func (c *Call) compile(ctx context.Context, source string) (*script.Program, err
 
 // sourceOf is the source of a script's run, empty for other runs.
 func sourceOf(r *runs.Run) string {
-	var in workflow.Input
-	if r.Kind != workflow.Kind || json.Unmarshal(r.Input, &in) != nil || in.Program == nil {
+	var in script.Start
+	if r.Kind != runs.KindWorkflow || json.Unmarshal(r.Input, &in) != nil || in.Program == nil {
 		return ""
 	}
 	return in.Program.Source

@@ -33,8 +33,8 @@ func sessionOperations() []Operation {
 			Route: &Route{Method: "GET", Path: "/sessions", Summary: "List sessions, newest update first",
 				Request: SessionsFields{}, Reply: SessionsPage{}, shape: shapeSessions, present: presentSessions}},
 		{Name: "UpdateSession", Response: "UpdateSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: updateSession,
-			Route: &Route{Method: "PATCH", Path: "/sessions/{sessionId}", Summary: "Change a session's title or model",
-				Note:    "A modelOverride of null goes back to the agent's model.",
+			Route: &Route{Method: "PATCH", Path: "/sessions/{sessionId}", Summary: "Change a session's title, model or thoroughness",
+				Note:    "A modelOverride or thoroughness of null goes back to the agent's. A thoroughness applies from the next turn that a person starts.",
 				Request: UpdateSessionFields{}, Reply: wire.SessionResponse{}, Tagged: true}},
 		{Name: "DeleteSession", Response: "DeleteSessionResponse", Access: Write, Effect: Mutation, Since: "0.1", handle: deleteSession,
 			Route: &Route{Method: "DELETE", Path: "/sessions/{sessionId}", Summary: "Delete a session",
@@ -72,6 +72,13 @@ func createSession(ctx context.Context, c *Call) (Result, error) {
 	if req.ModelOverride != nil {
 		request["modelOverride"] = c.fields["modelOverride"]
 	}
+	var level string
+	if req.Thoroughness != nil {
+		if level, err = preset(*req.Thoroughness); err != nil {
+			return Result{}, err
+		}
+		request["thoroughness"] = level
+	}
 	same := once{id: req.ClientRequestID, label: "Client request ID", request: request}
 	return c.commit(ctx, same, func(tx store.Tx) (any, error) {
 		found, err := c.onAgent(tx, agentID, wire.MsgAgentNotFound)
@@ -87,8 +94,11 @@ func createSession(ctx context.Context, c *Call) (Result, error) {
 				return nil, err
 			}
 		}
+		if level != "" && found.role == collaborator.Chatter {
+			return nil, fault.New(fault.PermissionDenied, wire.MsgWriteAccess)
+		}
 		s, err := c.opts.Log.Create(tx, sessionlog.CreateParams{
-			Account: found.agent.Account, Agent: agentID, CreatedBy: c.Caller.Account, Title: title, ModelOverride: req.ModelOverride,
+			Account: found.agent.Account, Agent: agentID, CreatedBy: c.Caller.Account, Title: title, ModelOverride: req.ModelOverride, Thoroughness: level,
 		})
 		if err != nil {
 			return nil, err

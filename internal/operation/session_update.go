@@ -6,6 +6,7 @@ import (
 
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
+	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
@@ -17,6 +18,8 @@ type sessionChange struct {
 	override *wire.ModelOverride
 	// model says that the override changes; a nil one is taken back.
 	model bool
+	// thoroughness is nil when it stays, and empty when it is taken back.
+	thoroughness *string
 }
 
 func updateSession(ctx context.Context, c *Call) (Result, error) {
@@ -56,7 +59,14 @@ func updateSession(ctx context.Context, c *Call) (Result, error) {
 
 func (c *Call) sessionChange(req *wire.UpdateSessionRequest) (change sessionChange, err error) {
 	_, change.model = c.fields["modelOverride"]
-	if req.Title == nil && !change.model {
+	if _, given := c.fields["thoroughness"]; given {
+		level, err := thoroughness(req.Thoroughness)
+		if err != nil {
+			return change, err
+		}
+		change.thoroughness = &level
+	}
+	if req.Title == nil && !change.model && change.thoroughness == nil {
 		return change, fault.Invalid("Nothing to update: provide a title or a model override")
 	}
 	if change.title, err = optionalTitle(req.Title); err != nil {
@@ -68,9 +78,34 @@ func (c *Call) sessionChange(req *wire.UpdateSessionRequest) (change sessionChan
 	return change, nil
 }
 
+// thoroughness reads a preset; null is none.
+func thoroughness(raw json.RawMessage) (string, error) {
+	var level *string
+	if len(raw) > 0 && json.Unmarshal(raw, &level) != nil {
+		return "", fault.Invalid("thoroughness must be quick, normal, deep or null").With("field", "thoroughness")
+	}
+	if level == nil {
+		return "", nil
+	}
+	return preset(*level)
+}
+
+func preset(level string) (string, error) {
+	switch level {
+	case runs.Quick, runs.Normal, runs.Deep:
+		return level, nil
+	}
+	return "", fault.Invalid("Thoroughness must be quick, normal or deep").With("field", "thoroughness")
+}
+
 func (c *Call) changeSession(tx store.Tx, sessionID string, found access, change sessionChange) error {
 	if change.title != "" {
 		if _, err := c.opts.Log.SetTitle(tx, sessionID, change.title, sessionlog.TitleUser); err != nil {
+			return err
+		}
+	}
+	if change.thoroughness != nil {
+		if err := c.opts.Log.SetThoroughness(tx, sessionID, *change.thoroughness); err != nil {
 			return err
 		}
 	}

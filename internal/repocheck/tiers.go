@@ -80,6 +80,7 @@ var rooms = []room{
 	{"internal/govern", 40, product},
 	{"internal/project", 40, product},
 	{"internal/space", 40, product},
+	{"internal/spawn", 46, product},
 	{"internal/trigger", 40, product},
 
 	{"internal/engine", 55, product},

@@ -42,8 +42,11 @@ func (s Status) Live() bool { return s == Queued || s == Claimed || s == Running
 // resting tells whether nothing happens to a run until somebody else acts.
 func (s Status) resting() bool { return s.Terminal() || s == Waiting }
 
-// KindAgent is a turn of an agent. It is the only kind that holds a session.
-const KindAgent = "agent"
+// The kinds of runs. KindAgent is a turn of an agent, the only kind that holds a session; KindWorkflow is a script.
+const (
+	KindAgent    = "agent"
+	KindWorkflow = "workflow"
+)
 
 // Lane orders the queue: Interactive runs are claimed before Background ones.
 type Lane string
@@ -84,6 +87,10 @@ type Run struct {
 	Plan         *wire.RunPlan
 	// Wait is the most urgent thing that a waiting run waits for.
 	Wait *wire.RunWait
+	// Budget is how far the run's tree may grow. A run of before there were budgets has none, see Budget.OrNormal.
+	Budget Budget
+	// PlanStep and StepLabel are the step of the parent's plan that the run works on.
+	PlanStep, StepLabel string
 	// ParentCall is the call of the parent that began this run; ContinuedFrom is the run that this one goes on with.
 	ParentCall    string
 	ContinuedFrom string
@@ -101,7 +108,7 @@ type Run struct {
 func (r *Run) Info() wire.RunInfo {
 	info := wire.RunInfo{
 		ID: r.ID, Account: r.Account, RootRunID: r.Root, ParentRunID: r.Parent, Depth: r.Depth, Kind: r.Kind,
-		AgentID: r.Agent, SessionID: r.Session, Origin: r.Origin, Title: r.Title, Status: string(r.Status), Plan: r.Plan, Wait: r.Wait, ParentToolCallID: r.ParentCall, ContinuedFromRunID: r.ContinuedFrom,
+		AgentID: r.Agent, SessionID: r.Session, Origin: r.Origin, Title: r.Title, Status: string(r.Status), Plan: r.Plan, Wait: r.Wait, PlanStepID: r.PlanStep, StepLabel: r.StepLabel, ParentToolCallID: r.ParentCall, ContinuedFromRunID: r.ContinuedFrom,
 		Error: r.Error, Provider: r.Provider, Model: r.Model, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if r.Usage != (wire.Usage{}) || r.Children.Runs > 0 {

@@ -240,6 +240,7 @@ const (
 	CodeExecutorError = "executor-error"
 	CodeNoExecutor    = "no-executor"
 	CodeRunFailed     = "run-failed"
+	CodeOutputSchema  = "output-schema"
 )
 
 // Outcome is how an execution ended.

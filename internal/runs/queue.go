@@ -34,6 +34,8 @@ type Hooks struct {
 	// Delivered is called when the end of a child settles a wait of its parent, which is about to go on: it writes the child's
 	// result where the parent looks for it.
 	Delivered func(tx store.Tx, child *Run, w *Wait) error
+	// Ended is called when a run has ended that has a parent and that nothing waits for.
+	Ended func(tx store.Tx, r *Run) error
 	// Abandoned is called when a parked run is canceled, with what it still waits for.
 	Abandoned func(tx store.Tx, r *Run, waits []Wait) error
 	// Journaled is called with what was appended to a run's journal, and with the root of its tree.
@@ -135,6 +137,9 @@ type Spec struct {
 	Lane        Lane
 	MaxAttempts int64
 	Input       json.RawMessage
+	// Budget, PlanStep and StepLabel are those of Run.
+	Budget              Budget
+	PlanStep, StepLabel string
 }
 
 // Enqueue inserts a run. When this process has a free worker and nothing stands before the run in its session, the run is
@@ -148,7 +153,8 @@ func (q *Queue) Enqueue(tx store.Tx, s Spec) (Run, error) {
 	r := Run{
 		ID: s.ID, Account: s.Account, Kind: s.Kind, Agent: s.Agent, AgentVersion: s.AgentVersion, Session: s.Session,
 		Origin: s.Origin, Title: cut(title, maxTitle), Status: Queued, Lane: s.Lane, MaxAttempts: max(s.MaxAttempts, 1),
-		Input: s.Input, ParentCall: s.ParentCall, ContinuedFrom: s.ContinuedFrom, CreatedAt: now, UpdatedAt: now,
+		Input: s.Input, ParentCall: s.ParentCall, ContinuedFrom: s.ContinuedFrom,
+		Budget: s.Budget, PlanStep: s.PlanStep, StepLabel: s.StepLabel, CreatedAt: now, UpdatedAt: now,
 	}
 	if r.ID == "" {
 		r.ID = q.opts.IDs()
@@ -161,16 +167,22 @@ func (q *Queue) Enqueue(tx store.Tx, s Spec) (Run, error) {
 	if err := q.claimNew(tx, &r); err != nil {
 		return Run{}, err
 	}
-	var input any
+	var input, budget any
 	if len(r.Input) > 0 {
 		input = string(r.Input)
 	}
+	if r.Budget != (Budget{}) {
+		var err error
+		if budget, err = jsonText(r.Budget); err != nil {
+			return Run{}, err
+		}
+	}
 	n, err := tx.Exec(`INSERT INTO runs (id, account_id, root_run_id, parent_run_id, depth, kind, agent_id, agent_version, session_id,
 		origin, title, status, queue, attempt, max_attempts, lease_owner, lease_epoch, lease_expires_at, input,
-		parent_tool_call_id, continued_from_run_id, created_at, started_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		parent_tool_call_id, continued_from_run_id, budget, plan_step_id, step_label, created_at, started_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
 		r.ID, r.Account, r.Root, nullable(r.Parent), r.Depth, r.Kind, nullable(r.Agent), r.AgentVersion, nullable(r.Session),
 		r.Origin, r.Title, string(r.Status), string(r.Lane), r.Attempt, r.MaxAttempts, nullable(r.LeaseOwner), r.LeaseEpoch, r.LeaseExpires,
-		input, r.ParentCall, r.ContinuedFrom, now, nullableTime(r.StartedAt), now)
+		input, r.ParentCall, r.ContinuedFrom, budget, r.PlanStep, r.StepLabel, now, nullableTime(r.StartedAt), now)
 	if err != nil {
 		return Run{}, fmt.Errorf("enqueue run: %w", err)
 	}

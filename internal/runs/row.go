@@ -12,17 +12,17 @@ import (
 
 const columns = `id, account_id, root_run_id, parent_run_id, depth, kind, agent_id, agent_version, session_id, origin, title, status,
 	queue, attempt, max_attempts, recoveries, not_before, lease_owner, lease_epoch, lease_expires_at, input, output, error, usage,
-	child_usage, plan, wait, parent_tool_call_id, continued_from_run_id, provider, model, created_at, started_at, finished_at, updated_at`
+	child_usage, plan, wait, parent_tool_call_id, continued_from_run_id, budget, plan_step_id, step_label, provider, model, created_at, started_at, finished_at, updated_at`
 
 type scanner interface{ Scan(dest ...any) error }
 
 func scan(row scanner) (Run, error) {
 	var r Run
-	var parent, agent, session, owner, input, output, runErr, usage, children, plan, wait sql.NullString
+	var parent, agent, session, owner, input, output, runErr, usage, children, plan, wait, budget sql.NullString
 	var version, started, finished sql.NullInt64
 	err := row.Scan(&r.ID, &r.Account, &r.Root, &parent, &r.Depth, &r.Kind, &agent, &version, &session, &r.Origin, &r.Title,
 		&r.Status, &r.Lane, &r.Attempt, &r.MaxAttempts, &r.Recoveries, &r.NotBefore, &owner, &r.LeaseEpoch, &r.LeaseExpires,
-		&input, &output, &runErr, &usage, &children, &plan, &wait, &r.ParentCall, &r.ContinuedFrom, &r.Provider, &r.Model, &r.CreatedAt, &started, &finished, &r.UpdatedAt)
+		&input, &output, &runErr, &usage, &children, &plan, &wait, &r.ParentCall, &r.ContinuedFrom, &budget, &r.PlanStep, &r.StepLabel, &r.Provider, &r.Model, &r.CreatedAt, &started, &finished, &r.UpdatedAt)
 	if err != nil {
 		return Run{}, err
 	}
@@ -37,7 +37,7 @@ func scan(row scanner) (Run, error) {
 	for _, f := range []struct {
 		text sql.NullString
 		into any
-	}{{runErr, &r.Error}, {usage, &r.Usage}, {children, &r.Children}, {plan, &r.Plan}, {wait, &r.Wait}} {
+	}{{runErr, &r.Error}, {usage, &r.Usage}, {children, &r.Children}, {plan, &r.Plan}, {wait, &r.Wait}, {budget, &r.Budget}} {
 		if !f.text.Valid {
 			continue
 		}

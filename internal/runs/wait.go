@@ -126,7 +126,11 @@ func (l *Lease) Forget(tx store.Tx, id string) error {
 
 // Park gives up the run until what it waits for is settled: it holds no worker, no session and no memory. A run whose waits
 // were settled in the meantime goes on at once. Nothing of it may be written under the lease afterwards.
-func (l *Lease) Park(tx store.Tx) error {
+func (l *Lease) Park(tx store.Tx) error { return l.ParkOn(tx, 1) }
+
+// ParkOn is Park for a run that knows of n waits, each of which is enough alone: when fewer are left, one was settled in the meantime, and
+// the run goes on at once.
+func (l *Lease) ParkOn(tx store.Tx, n int) error {
 	if err := l.Check(tx); err != nil {
 		return err
 	}
@@ -141,7 +145,7 @@ func (l *Lease) Park(tx store.Tx) error {
 	}
 	// Parking is not a failure: it uses up no attempt.
 	r.LeaseOwner, r.Attempt, r.UpdatedAt = "", r.Attempt-1, tx.Now()
-	if len(waits) == 0 {
+	if len(waits) < n {
 		r.Status, r.Wait = Queued, nil
 		tx.AfterCommit(l.q.Wake)
 	} else {
@@ -323,6 +327,9 @@ func (q *Queue) childEnded(tx store.Tx, r *Run) error {
 	waits, err := waitsWhere(tx, `child_run_id = ?`, r.ID)
 	if err != nil {
 		return err
+	}
+	if len(waits) == 0 && q.opts.Hooks.Ended != nil {
+		return q.opts.Hooks.Ended(tx, r)
 	}
 	for i := range waits {
 		if q.opts.Hooks.Delivered != nil {

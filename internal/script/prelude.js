@@ -44,7 +44,7 @@
 
   const contextOf = (input, runId) => {
     const delegate = (spec) => {
-      need(spec !== null && typeof spec === 'object', 'ctx.delegate takes an object: {task, …}');
+      need(spec !== null && typeof spec === 'object', 'ctx.delegate takes an object: {brief, …}');
       return effect({ op: 'agent', input: toJSON(spec) });
     };
     return Object.freeze({

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -15,6 +16,14 @@ const MaxSource = 256 << 10
 
 // Filename is what stacks and problems call a program.
 const Filename = "workflow.js"
+
+// Start is what the run of a script is started with.
+type Start struct {
+	Program *Program        `json:"program"`
+	Input   json.RawMessage `json:"input,omitempty"`
+	// Contract is what a script that a turn has started is held to; package spawn reads it.
+	Contract json.RawMessage `json:"contract,omitempty"`
+}
 
 // Program is a script that may run. It is kept with its run, so that a later version of the server replays what this one began.
 type Program struct {

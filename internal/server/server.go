@@ -36,6 +36,7 @@ import (
 	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/server/metrics"
 	"github.com/loam-agents/loam/internal/sessionlog"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/store/postgres"
 	"github.com/loam-agents/loam/internal/store/sqlite"
@@ -81,6 +82,8 @@ type Server struct {
 	queue        *runs.Queue
 	models       *models
 	tools        *callable.Registry
+	scripts      *script.Compiler
+	spawner      *spawn.Spawner
 	quota        *quota.Quota
 	ops          *operation.Service
 	signed       *signed.Server
@@ -206,6 +209,7 @@ func (s *Server) assemble() error {
 	s.log = sessionlog.New(sessionlog.Options{
 		Clock: cfg.Clock, IDs: cfg.IDs, Bus: s.bus, Blobs: s.blobs, Changed: s.notify.SessionChanged,
 	})
+	s.scripts = script.NewCompiler(cfg.Executable)
 	surface, err := s.surface()
 	if err != nil {
 		return err
@@ -217,9 +221,9 @@ func (s *Server) assemble() error {
 	s.queue = runs.New(runs.Options{
 		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers,
 		Owner: fmt.Sprintf("%d.%s", s.store.Epoch(), cfg.IDs()), Gone: s.ownerGone,
-		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged, Abandoned: turns.Abandoned, Journaled: s.notify.Journaled},
-		Executors: map[string]runs.Executor{runs.KindAgent: turns, workflow.Kind: workflow.New(workflow.Options{
-			Store: s.store, Queue: func() *runs.Queue { return s.queue }, Verbs: surface, Tools: s.tools, Gate: s.gate(), Bus: s.bus, Clock: cfg.Clock,
+		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged, Delivered: s.spawner.Deliver, Ended: s.spawner.Ended, Abandoned: turns.Abandoned, Journaled: s.notify.Journaled},
+		Executors: map[string]runs.Executor{runs.KindAgent: turns, runs.KindWorkflow: workflow.New(workflow.Options{
+			Store: s.store, Queue: func() *runs.Queue { return s.queue }, Verbs: surface, Tools: s.tools, Gate: s.gate(), Spawner: s.spawner, Bus: s.bus, Clock: cfg.Clock,
 		})},
 	})
 	s.door(turns, point)
@@ -236,7 +240,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
 		FetchCapability: s.capabilities, Hypermedia: s.hypermedia, Subscription: s.subscription,
-		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Scripts: script.NewCompiler(cfg.Executable), Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
+		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Scripts: s.scripts, Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,

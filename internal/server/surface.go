@@ -23,6 +23,7 @@ import (
 	"github.com/loam-agents/loam/internal/space/self"
 	"github.com/loam-agents/loam/internal/space/thread"
 	spacetools "github.com/loam-agents/loam/internal/space/tools"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/verbs"
@@ -42,8 +43,12 @@ func (s *Server) surface() (*verbs.Set, error) {
 		return nil, err
 	}
 	catalog.tools = s.tools
+	s.spawner = spawn.New(spawn.Options{
+		Log: s.log, Queue: func() *runs.Queue { return s.queue }, Tools: s.tools, IDs: s.cfg.IDs, Levels: s.models.Levels,
+		Compile: s.scripts.Compile, Opened: s.quota.SessionOpened,
+	})
 	catalog.verbs, err = verbs.NewSet(s.tools, s.gate(), verbs.NewRead(router), verbs.NewWrite(router), verbs.NewCall(s.tools, router, s.gate()),
-		verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log),
+		verbs.NewDelegate(s.spawner), verbs.NewPlan(s.log, s.cfg.Clock), verbs.NewStatus(s.log),
 		verbs.NewContinue(s.log, router, func() *runs.Queue { return s.queue }))
 	return catalog.verbs, err
 }

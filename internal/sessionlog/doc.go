@@ -107,6 +107,7 @@ type Session struct {
 	Run             string
 	Plan            *wire.RunPlan
 	ModelOverride   *wire.ModelOverride
+	Thoroughness    string
 	LastSeq         int64
 	LastEventAt     int64
 	LastEventKind   string
@@ -122,7 +123,7 @@ func (s *Session) Info() wire.SessionInfo {
 	info := wire.SessionInfo{
 		ID: s.ID, Account: s.Account, AgentID: s.Agent, Title: s.Title, Status: s.Status, CreatedAt: s.CreatedAt,
 		UpdatedAt: s.UpdatedAt, ParentSessionID: s.Parent, RunID: s.Run, Plan: s.Plan, ModelOverride: s.ModelOverride,
-		Description: s.Description, ChildSessionCount: s.Children,
+		Description: s.Description, Thoroughness: s.Thoroughness, ChildSessionCount: s.Children,
 	}
 	if s.LastMessageAt > 0 {
 		info.Activity = &wire.SessionActivity{MessageAt: s.LastMessageAt, MessageFrom: s.LastMessageFrom}

@@ -31,13 +31,13 @@ const (
 )
 
 const sessionColumns = `id, account_id, agent_id, created_by, title, title_source, description, status, parent_session_id, run_id,
-	plan, model_override, last_seq, last_event_at, last_event_kind, last_message_at, last_message_from, created_at,
+	plan, model_override, thoroughness, last_seq, last_event_at, last_event_kind, last_message_at, last_message_from, created_at,
 	updated_at, (SELECT count(*) FROM sessions c WHERE c.parent_session_id = sessions.id)`
 
 func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 	var s Session
 	var parent, run, plan, override sql.NullString
-	err := row.Scan(&s.ID, &s.Account, &s.Agent, &s.CreatedBy, &s.Title, &s.TitleSource, &s.Description, &s.Status, &parent, &run, &plan, &override,
+	err := row.Scan(&s.ID, &s.Account, &s.Agent, &s.CreatedBy, &s.Title, &s.TitleSource, &s.Description, &s.Status, &parent, &run, &plan, &override, &s.Thoroughness,
 		&s.LastSeq, &s.LastEventAt, &s.LastEventKind, &s.LastMessageAt, &s.LastMessageFrom, &s.CreatedAt, &s.UpdatedAt, &s.Children)
 	if err != nil {
 		return Session{}, err
@@ -64,6 +64,10 @@ type CreateParams struct {
 	// Title is provisional: an agent or a person may replace it. Placeholders are stored as no title.
 	Title         string
 	ModelOverride *wire.ModelOverride
+	// Thoroughness is the session's own; empty leaves it to the agent.
+	Thoroughness string
+	// Parent is the session whose turn opens this one, and Run the run that this one is opened for.
+	Parent, Run string
 }
 
 // Create inserts a session.
@@ -71,14 +75,14 @@ func (l *Log) Create(tx store.Tx, p CreateParams) (Session, error) {
 	now := clock.Millis(l.opts.Clock)
 	s := Session{
 		ID: l.opts.IDs(), Account: p.Account, Agent: p.Agent, CreatedBy: p.CreatedBy, Title: cleanTitle(p.Title), TitleSource: TitleSystem,
-		Status: StatusIdle, ModelOverride: p.ModelOverride, CreatedAt: now, UpdatedAt: now,
+		Status: StatusIdle, ModelOverride: p.ModelOverride, Thoroughness: p.Thoroughness, Parent: p.Parent, Run: p.Run, CreatedAt: now, UpdatedAt: now,
 	}
 	override, err := nullJSON(p.ModelOverride)
 	if err != nil {
 		return Session{}, err
 	}
-	_, err = tx.Exec(`INSERT INTO sessions (id, account_id, agent_id, created_by, title, model_override, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, s.Account, s.Agent, s.CreatedBy, s.Title, override, now, now)
+	_, err = tx.Exec(`INSERT INTO sessions (id, account_id, agent_id, created_by, title, model_override, thoroughness, parent_session_id, run_id, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, s.Account, s.Agent, s.CreatedBy, s.Title, override, s.Thoroughness, nullText(s.Parent), nullText(s.Run), now, now)
 	if err != nil {
 		return Session{}, fmt.Errorf("create session: %w", err)
 	}
@@ -258,6 +262,11 @@ func (l *Log) SetModelOverride(tx store.Tx, sessionID string, o *wire.ModelOverr
 	return l.update(tx, sessionID, `model_override = ?`, "", text)
 }
 
+// SetThoroughness replaces or, with an empty one, clears a session's thoroughness.
+func (l *Log) SetThoroughness(tx store.Tx, sessionID, thoroughness string) error {
+	return l.update(tx, sessionID, `thoroughness = ?`, "", thoroughness)
+}
+
 // SetPlan replaces or, with nil, clears a session's plan.
 func (l *Log) SetPlan(tx store.Tx, sessionID string, plan *wire.RunPlan) error {
 	text, err := nullJSON(plan)
@@ -370,6 +379,13 @@ func cleanTitle(title string) string {
 		return ""
 	}
 	return title
+}
+
+func nullText(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }
 
 func nullJSON[T any](v *T) (any, error) {

@@ -99,12 +99,13 @@ func normalize(p *wire.RunPlan) {
 // settlement, which stands while every step of that plan is settled.
 func (v *Plan) stamp(p *wire.RunPlan, before *wire.RunPlan, run string) {
 	again := before != nil && before.SettledAt > 0 && sameSteps(p, before)
+	carry(p, before)
 	p.OwnerRunID = run
 	if again {
 		p.OwnerRunID = before.OwnerRunID
 	}
 	switch {
-	case !Settled(p):
+	case !sessionlog.Settled(p):
 	case again:
 		p.SettledAt = before.SettledAt
 	default:
@@ -112,14 +113,22 @@ func (v *Plan) stamp(p *wire.RunPlan, before *wire.RunPlan, run string) {
 	}
 }
 
-// Settled tells whether a plan has steps and all of them are done, failed or skipped.
-func Settled(p *wire.RunPlan) bool {
-	for _, s := range p.Steps {
-		if s.Status == "pending" || s.Status == "running" {
-			return false
+// carry keeps the server's own mark on steps that were done and stay so.
+func carry(p, before *wire.RunPlan) {
+	if before == nil {
+		return
+	}
+	marked := map[string]string{}
+	for _, s := range before.Steps {
+		if s.Status == "done" {
+			marked[s.ID] = s.ResolvedBy
 		}
 	}
-	return len(p.Steps) > 0
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Status == "done" {
+			s.ResolvedBy = marked[s.ID]
+		}
+	}
 }
 
 func sameSteps(a, b *wire.RunPlan) bool {

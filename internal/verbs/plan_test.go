@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loam-agents/loam/internal/verbs"
+	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -115,7 +115,7 @@ func TestAPlanIsSettledWhenNothingIsLeftToDo(t *testing.T) {
 		for _, s := range strings.Fields(statuses) {
 			p.Steps = append(p.Steps, wire.PlanStep{Status: s})
 		}
-		if got := verbs.Settled(p); got != want {
+		if got := sessionlog.Settled(p); got != want {
 			t.Errorf("Settled(%s) = %v", statuses, got)
 		}
 	}

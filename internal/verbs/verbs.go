@@ -1,4 +1,4 @@
-// Package verbs is the fixed surface through which an agent acts: read, write, call, plan, status and continue_session so far.
+// Package verbs is the fixed surface through which an agent acts: read, write, call, delegate, plan, status and continue_session so far.
 //
 // Every verb is one file: its contract (a tool document that the model and ~/tools share), and what a call of it would do. A call is
 // validated against the contract first; a miss is answered with the contract. Verbs do not write the log: the engine does, in the
@@ -64,6 +64,9 @@ type Pending func(tx store.Tx) ([]runs.Wait, error)
 func answer(value space.Result, err error) Action {
 	return Action{Effect: tooldoc.Pure, Run: func(context.Context) (Result, error) { return Result{Value: value}, err }}
 }
+
+// Refuse is an action that only answers with an error.
+func Refuse(err error) Action { return answer(nil, err) }
 
 // Set is the surface of a server.
 type Set struct {

@@ -9,10 +9,12 @@ import (
 
 	"github.com/loam-agents/loam/internal/bus"
 	"github.com/loam-agents/loam/internal/callable"
+	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/govern"
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
 	"github.com/loam-agents/loam/internal/verbs"
@@ -173,8 +175,50 @@ func encode(value space.Result) (json.RawMessage, error) {
 }
 
 // Delegate implements script.Effects.
-func (x *execution) Delegate(context.Context, script.Entry) (script.Entry, error) {
-	return script.Entry{}, &script.Failure{Code: codeRefused, Message: "Scripts of this server start no agents: ctx.delegate is not allowed here."}
+func (x *execution) Delegate(ctx context.Context, e script.Entry) (script.Entry, error) {
+	spec, err := spawn.ParseSpec(e.Input)
+	switch {
+	case err != nil:
+	case spec.Script != "":
+		err = fault.Invalid("ctx.delegate starts model children: a script calls functions of its own")
+	case spec.Detached():
+		err = fault.Invalid("ctx.delegate always awaits: leave out await")
+	}
+	if err == nil {
+		err = x.write(ctx, func(tx store.Tx) error { return x.spawn(tx, &e, spec) })
+	}
+	if err == nil {
+		return e, nil
+	}
+	f, err := failureOf(err)
+	if err != nil {
+		return script.Entry{}, err
+	}
+	return script.Entry{}, f
+}
+
+// spawn starts a child, registers the wait for it and appends the entry that names it.
+func (x *execution) spawn(tx store.Tx, e *script.Entry, spec *spawn.Spec) error {
+	if err := x.lease.Check(tx); err != nil {
+		return err
+	}
+	child, err := x.opts.Spawner.Spawn(tx, spawn.Request{
+		Parent: x.run.ID, Call: strconv.FormatInt(e.CallSeq, 10), Account: x.run.Account, Agent: x.run.Agent, Version: x.run.AgentVersion,
+		Definition: x.scope.Definition, Spec: spec,
+	})
+	if err != nil {
+		return err
+	}
+	e.ChildRunID = child.Run
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encode a journal entry: %w", err)
+	}
+	if err := x.lease.Await(tx, waitOf(e)); err != nil {
+		return err
+	}
+	_, err = x.opts.Queue().AppendJournal(tx, x.run.ID, text)
+	return err
 }
 
 // maxProgress bounds what a script reports of itself, in bytes.

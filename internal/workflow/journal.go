@@ -100,8 +100,7 @@ func (j *journal) append(tx store.Tx, entries []*script.Entry) (int, error) {
 func (j *journal) belongings(tx store.Tx, e *script.Entry) error {
 	switch e.Kind {
 	case script.KindWait:
-		w, _ := waitOf(e)
-		return j.x.lease.Await(tx, w)
+		return j.x.lease.Await(tx, waitOf(e))
 	case script.KindFired, script.KindEvent:
 		return j.x.lease.Forget(tx, waitID(e))
 	case script.KindPlan:

@@ -23,19 +23,11 @@ import (
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/space"
+	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/verbs"
 	"github.com/loam-agents/loam/wire"
 )
-
-// Kind is that of the runs.
-const Kind = "workflow"
-
-// Input is what a run is started with.
-type Input struct {
-	Program *script.Program `json:"program"`
-	Input   json.RawMessage `json:"input,omitempty"`
-}
 
 // Options configure an Executor.
 type Options struct {
@@ -43,9 +35,11 @@ type Options struct {
 	Queue func() *runs.Queue
 	Verbs *verbs.Set
 	Tools *callable.Registry
-	Gate  *govern.Gate
-	Bus   bus.Bus
-	Clock clock.Clock
+	// Spawner starts the children of scripts.
+	Spawner *spawn.Spawner
+	Gate    *govern.Gate
+	Bus     bus.Bus
+	Clock   clock.Clock
 }
 
 // Executor carries out scripts. It implements runs.Executor.
@@ -59,7 +53,7 @@ type execution struct {
 	*Executor
 	lease *runs.Lease
 	run   runs.Run
-	input Input
+	input script.Start
 	scope space.Scope
 }
 
@@ -90,7 +84,13 @@ func (x *execution) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		x.scope = space.Scope{Account: x.run.Account, Agent: x.run.Agent, Session: x.run.Session, Run: x.run.ID, Definition: version.Definition}
+		contract, err := spawn.Of(tx, &x.run)
+		if err != nil {
+			return err
+		}
+		x.scope = space.Scope{
+			Account: x.run.Account, Agent: x.run.Agent, Session: x.run.Session, Run: x.run.ID, Definition: contract.Apply(version.Definition),
+		}
 		return nil
 	})
 }
@@ -100,10 +100,10 @@ func (x *execution) end(ctx context.Context, out script.Outcome) (runs.Outcome, 
 	switch {
 	case out.Parked:
 		return runs.Outcome{}, x.write(ctx, func(tx store.Tx) error {
-			if err := x.lease.Await(tx, waitsOf(out.Waits)...); err != nil {
+			if err := x.lease.Await(tx, timersOf(out.Waits)...); err != nil {
 				return err
 			}
-			return x.lease.Park(tx)
+			return x.lease.ParkOn(tx, len(out.Waits))
 		})
 	case out.Continued != nil:
 		return runs.Outcome{}, x.write(ctx, func(tx store.Tx) error { return x.continueAsNew(tx, out.Continued) })
@@ -126,13 +126,14 @@ func (x *execution) write(ctx context.Context, fn func(tx store.Tx) error) error
 
 // continueAsNew ends the run and begins the one that takes over, with an empty journal.
 func (x *execution) continueAsNew(tx store.Tx, state json.RawMessage) error {
-	input, err := json.Marshal(Input{Program: x.input.Program, Input: state})
+	input, err := json.Marshal(script.Start{Program: x.input.Program, Input: state, Contract: x.input.Contract})
 	if err != nil {
 		return fmt.Errorf("encode the input of a workflow: %w", err)
 	}
 	next := runs.Spec{
-		Account: x.run.Account, Kind: Kind, Agent: x.run.Agent, AgentVersion: x.run.AgentVersion, Session: x.run.Session, Origin: x.run.Origin,
+		Account: x.run.Account, Kind: runs.KindWorkflow, Agent: x.run.Agent, AgentVersion: x.run.AgentVersion, Session: x.run.Session, Origin: x.run.Origin,
 		ParentCall: x.run.ParentCall, ContinuedFrom: x.run.ID, Title: x.run.Title, Lane: x.run.Lane, MaxAttempts: x.run.MaxAttempts, Input: input,
+		Budget: x.run.Budget, PlanStep: x.run.PlanStep, StepLabel: x.run.StepLabel,
 	}
 	if x.run.Parent != "" {
 		parent, err := runs.Get(tx, x.run.Parent)
@@ -145,6 +146,10 @@ func (x *execution) continueAsNew(tx store.Tx, state json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	// The parent is answered by the last of them only.
+	if err := runs.Handover(tx, x.run.ID, successor.ID); err != nil {
+		return err
+	}
 	output, err := json.Marshal(map[string]any{"continued": true, "continuedAsRunId": successor.ID})
 	if err != nil {
 		return fmt.Errorf("encode the output of a workflow: %w", err)
@@ -152,18 +157,20 @@ func (x *execution) continueAsNew(tx store.Tx, state json.RawMessage) error {
 	return x.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded, Output: output})
 }
 
-// waitsOf are the rows for what a parked script waits for. Each is enough alone: the script itself knows what it goes on with.
-func waitsOf(entries []script.Entry) []runs.Wait {
+// timersOf are the rows for the sleeps of a parked script. Waits for events, children and decisions were registered when they began: here they would
+// come back when they have been settled in the meantime.
+func timersOf(entries []script.Entry) []runs.Wait {
 	var out []runs.Wait
 	for i := range entries {
-		if w, ok := waitOf(&entries[i]); ok {
-			out = append(out, w)
+		if entries[i].Kind == script.KindTimer {
+			out = append(out, waitOf(&entries[i]))
 		}
 	}
 	return out
 }
 
-func waitOf(e *script.Entry) (runs.Wait, bool) {
+// waitOf is the row for what a script waits for. It is enough alone: the script itself knows what it goes on with.
+func waitOf(e *script.Entry) runs.Wait {
 	w := runs.Wait{ID: waitID(e), Alone: true, CallSeq: e.CallSeq, Label: e.Label}
 	switch e.Kind {
 	case script.KindTimer:
@@ -171,15 +178,9 @@ func waitOf(e *script.Entry) (runs.Wait, bool) {
 	case script.KindWait:
 		w.Reason, w.WakeAt, w.Match = runs.WaitEvent, e.TimeoutAt, e.Match
 	case script.KindCall:
-		if e.Op == script.OpTool {
-			// It is held, and its wait stands since then.
-			return runs.Wait{}, false
-		}
 		w.Reason, w.Child = runs.WaitChild, e.ChildRunID
-	default:
-		return runs.Wait{}, false
 	}
-	return w, true
+	return w
 }
 
 func waitID(e *script.Entry) string {

@@ -612,12 +612,14 @@ export interface RunInfo {
   parentRunId?: string;
   parentToolCallId?: string;
   plan?: RunPlan;
+  planStepId?: string;
   provider?: string;
   rootRunId: string;
   sessionId?: string;
   sourceText?: string;
   startedAt?: number;
   status: string;
+  stepLabel?: string;
   title: string;
   unmetObligations?: UnmetObligation[];
   updatedAt: number;
@@ -726,6 +728,7 @@ export interface SessionInfo {
   plan?: RunPlan;
   runId?: string;
   status: string;
+  thoroughness?: string;
   title?: string;
   updatedAt: number;
 }
