@@ -198,7 +198,7 @@ func TestALeafHasNoVerbToDelegateAndIsTold(t *testing.T) {
 	}
 	all := c.payloads()
 	for i, want := range []string{"depth 0 of 1; you may start 4 more children; they cannot delegate", "You are a leaf worker", "You are a leaf worker", "you may start 3 more children"} {
-		if text := fmt.Sprintf("%s", all[i].Messages[len(all[i].Messages)-1]); !strings.Contains(text, want) {
+		if text := string(all[i].Messages[len(all[i].Messages)-1]); !strings.Contains(text, want) {
 			t.Errorf("request %d does not say %q: %s", i+1, want, text)
 		}
 	}

@@ -164,11 +164,11 @@ func TestAScriptThatFailsSaysWhere(t *testing.T) {
 	t.Parallel()
 	h, agent := scripting(t, server.Config{})
 	for body, want := range map[string]string{
-		"\nreturn input.a.b":                 "TypeError",
-		`await ctx.delegate({ brief: "x" })`: "start no agents",
-		`await new Promise(() => {})`:        "nothing will bring about",
-		`for (;;) {}`:                        "too long",
-		`throw new Error("my own words")`:    "my own words",
+		"\nreturn input.a.b":              "TypeError",
+		`await ctx.delegate({})`:          "Give a brief",
+		`await new Promise(() => {})`:     "nothing will bring about",
+		`for (;;) {}`:                     "too long",
+		`throw new Error("my own words")`: "my own words",
 	} {
 		r := until(t, h, startScript(h, agent, body, map[string]any{}), ended)
 		if r.Status != "failed" || r.Error == nil || !strings.Contains(r.Error.Message, want) {
@@ -177,7 +177,7 @@ func TestAScriptThatFailsSaysWhere(t *testing.T) {
 		if want == "TypeError" && !strings.Contains(r.Error.Stack, "workflow.js:3:") {
 			t.Errorf("the stack is %q", r.Error.Stack)
 		}
-		if want == "start no agents" && r.Error.CallSeq != 1 {
+		if want == "Give a brief" && r.Error.CallSeq != 1 {
 			t.Errorf("the call is %d", r.Error.CallSeq)
 		}
 	}
