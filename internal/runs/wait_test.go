@@ -132,6 +132,23 @@ func TestAWaitThatIsSettledBeforeTheRunParksIsNotMissed(t *testing.T) {
 	})
 }
 
+func TestARunOfWhichOneOfSeveralWaitsWasSettledBeforeItParksGoesOnAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		p := w.working(t, "a", nil)
+		run := p.enqueue(t, scriptSpec())[0]
+		e := p.next(t)
+		w.write(t, func(tx store.Tx) error {
+			return e.Await(tx, runs.Wait{ID: "x", Reason: runs.WaitEvent, Alone: true}, runs.Wait{ID: "y", Reason: runs.WaitEvent, Alone: true})
+		})
+		w.settle(t, p.Queue, run.ID, "x")
+		w.write(t, func(tx store.Tx) error { return e.ParkOn(tx, 2) })
+		e.done <- result{}
+		if again := p.next(t); again.Run().ID != run.ID {
+			t.Error("another run began")
+		}
+	})
+}
+
 func TestTheEndOfAChildGoesToItsParentOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		var delivered []string
