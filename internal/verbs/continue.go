@@ -302,6 +302,6 @@ func (v *Continue) enqueue(tx store.Tx, r *runs.Run, to *sessionlog.Session, fir
 	}
 	return v.queue().Enqueue(tx, runs.Spec{
 		Account: r.Account, Kind: runs.KindAgent, Agent: r.Agent, AgentVersion: r.AgentVersion, Session: to.ID, Origin: r.Origin,
-		ContinuedFrom: r.ID, Title: r.Title, Lane: runs.Interactive, MaxAttempts: 1, Input: input,
+		ContinuedFrom: r.ID, Title: r.Title, Lane: runs.Interactive, MaxAttempts: 1, Input: input, Budget: r.Budget,
 	})
 }
