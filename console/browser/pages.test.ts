@@ -6,7 +6,7 @@ import { Rig, startModel } from "./rig.ts";
 
 const rig = new Rig();
 let model: Awaited<ReturnType<typeof startModel>>;
-const ids = { agent: "", session: "", run: "" };
+const ids = { agent: "", session: "", run: "", careful: "", asking: "" };
 
 beforeAll(async () => {
   model = await startModel([
@@ -18,6 +18,7 @@ beforeAll(async () => {
       ],
       usage: { Input: 4200, Output: 90 },
     },
+    { match: { user: "tidy" }, steps: [{ text: "I look for a tool." }, { call: { name: "call", arguments: '{"tool":"search_tools","input":{"query":"tidy the notes","limit":3}}' } }] },
     { repeat: true, steps: [{ text: "## Report\n\n| what | how many |\n|---|---|\n| notes | 4 |\n\nDone, see `report.md`.\n\n```\ncode\n```" }] },
   ]);
   await rig.start();
@@ -26,6 +27,10 @@ beforeAll(async () => {
   ids.session = await rig.server.session(ids.agent, "Weekly report");
   await rig.server.say(ids.session, "please write the report");
   ids.run = (await rig.server.api<{ runs: { id: string }[] }>("GET", "/runs")).runs[0]?.id ?? "";
+  ids.careful = await rig.server.scriptedAgent(model.url, "Careful");
+  await rig.server.askFirst(ids.careful, "search_tools");
+  ids.asking = await rig.server.session(ids.careful, "Tidy up");
+  await rig.server.say(ids.asking, "please tidy up");
   await rig.server.api("PUT", "/secrets/mail-password", { value: "hidden" });
   await rig.server.api("POST", "/tokens", { name: "nightly job", scopes: ["read"] });
   await rig.server.api("POST", "/keys", { name: "Laptop", key: "z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK" });
@@ -61,6 +66,8 @@ const places: readonly Place[] = [
   { name: "agent-sharing", path: () => `/agents/${ids.agent}/sharing`, api: "**/api/v1/agents/*/collaborators", loading: "Loading who works with the agent", ready: text("owner") },
   { name: "runs", path: () => "/runs", api: "**/api/v1/runs?*", loading: "Loading the runs", ready: text("please write the report") },
   { name: "run", path: () => `/runs/${ids.run}`, api: `**/api/v1/runs/*`, loading: "Loading the run", ready: text(/Succeeded after/) },
+  { name: "approvals", path: () => "/approvals", api: "**/api/v1/approvals?*", loading: "Loading the approvals", ready: text("tidy the notes") },
+  { name: "session-asking", path: () => `/sessions/${ids.asking}`, api: "**/api/v1/sessions/*?*", loading: "Loading the conversation", ready: text("tidy the notes") },
   { name: "providers", path: () => "/settings/providers", api: "**/api/v1/providers", loading: "Loading the providers", ready: text("OpenAI-compatible") },
   { name: "secrets", path: () => "/settings/secrets", api: "**/api/v1/secrets", loading: "Loading the secrets", ready: text("mail-password") },
   { name: "tokens", path: () => "/settings/tokens", api: "**/api/v1/tokens?*", loading: "Loading the tokens", ready: text("nightly job") },

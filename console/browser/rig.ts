@@ -162,6 +162,12 @@ export class Server {
     return agentId;
   }
 
+  /** Has an agent ask before it calls a tool. */
+  async askFirst(agentId: string, tool: string): Promise<void> {
+    const { agent, systemPromptMarkdown } = await this.api<{ agent: { definition: Record<string, unknown> }; systemPromptMarkdown: string }>("GET", `/agents/${agentId}`);
+    await this.api("PUT", `/agents/${agentId}`, { definition: { ...agent.definition, systemPrompt: systemPromptMarkdown, toolApproval: { tools: { [tool]: "required" } } } });
+  }
+
   async session(agentId: string, title?: string): Promise<string> {
     const body = title === undefined ? {} : { title };
     return (await this.api<{ sessionId: string }>("POST", `/agents/${agentId}/sessions`, body)).sessionId;

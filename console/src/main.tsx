@@ -12,6 +12,7 @@ import "./frame/frame.css";
 import "./chat/chat.css";
 import "./agents/agents.css";
 import "./runs/runs.css";
+import "./approvals/approvals.css";
 import "./settings/settings.css";
 
 onSignedOut(leaveToSignIn);

@@ -92,6 +92,13 @@ const run = createRoute({
   component: lazyRouteComponent(() => import("./runs/run-page.tsx"), "RunPage"),
 });
 
+const approvals = createRoute({
+  getParentRoute: () => app,
+  path: "/approvals",
+  validateSearch: (search) => only(search, "show"),
+  component: lazyRouteComponent(() => import("./approvals/page.tsx"), "ApprovalsPage"),
+});
+
 const settings = createRoute({
   getParentRoute: () => app,
   path: "/settings",
@@ -130,6 +137,7 @@ const tree = root.addChildren([
     agent.addChildren(agentTabs),
     runs,
     run,
+    approvals,
     settings.addChildren([settingsIndex, ...settingsTabs]),
     nowhere,
   ]),

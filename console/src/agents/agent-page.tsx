@@ -83,7 +83,7 @@ function Build({ agent, prompt }: { agent: Agent; prompt: string }) {
   const { definition } = agent;
   const save = async (fields: AgentFields): Promise<void> => {
     const { reasoningLevel: _, ...kept } = definition;
-    await updateAgent(agent.id, { ...kept, ...definitionOf(fields) });
+    await updateAgent(agent.id, { ...kept, ...definitionOf(fields, definition.toolApproval?.tools) });
     await client.invalidateQueries({ queryKey: ["agents"] });
     toast("Saved. The next turn uses it.");
   };
@@ -93,6 +93,7 @@ function Build({ agent, prompt }: { agent: Agent; prompt: string }) {
         initial={{
           name: definition.name, systemPrompt: prompt, modelProvider: definition.modelProvider, model: definition.model,
           reasoningLevel: definition.reasoningLevel ?? "",
+          ...(agent.accessRole === "owner" ? { askFirst: definition.toolApproval?.default === "required" ? "effects" : "never" } : {}),
         }}
         save={save}
         action="Save"

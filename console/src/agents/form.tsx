@@ -15,7 +15,11 @@ export interface AgentFields {
   modelProvider: string;
   model: string;
   reasoningLevel: string;
+  /** When a person is asked before a tool is called; undefined when this person may not say. */
+  askFirst?: AskFirst;
 }
+
+export type AskFirst = "never" | "effects";
 
 const levels = ["minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
@@ -72,6 +76,14 @@ export function AgentForm({ initial, save, action, children }: {
         <input className="input" value={fields.name} maxLength={200} autoComplete="off" onChange={(event) => set({ name: event.target.value })} />
       </Field>
       <ModelFields fields={fields} set={set} problems={problems} />
+      {fields.askFirst !== undefined && (
+        <Field label="Approvals" help="A call that waits for you is shown under Approvals and in its conversation.">
+          <select className="input" value={fields.askFirst} onChange={(event) => set({ askFirst: event.target.value as AskFirst })}>
+            <option value="never">Act without asking</option>
+            <option value="effects">Ask me before every tool that acts on the world</option>
+          </select>
+        </Field>
+      )}
       <Instructions value={fields.systemPrompt} problem={problems.systemPrompt} onChange={(systemPrompt) => set({ systemPrompt })} />
       {failure !== undefined && (
         <div className="notice bad" role="alert">

@@ -6,10 +6,13 @@ import { Failed, SkeletonRows } from "../ui/state.tsx";
 import { useTitle } from "../ui/title.ts";
 import { AgentForm, type AgentFields } from "./form.tsx";
 
-/** What the server stores: fields that hold nothing are left out. */
-export function definitionOf(fields: AgentFields): Definition {
-  const { reasoningLevel, ...rest } = fields;
-  return { ...rest, name: rest.name.trim(), model: rest.model.trim(), ...(reasoningLevel === "" ? {} : { reasoningLevel }) };
+/** What the server stores: fields that hold nothing are left out. `tools` are approvals of single tools, which the form leaves as they are. */
+export function definitionOf(fields: AgentFields, tools?: Record<string, string>): Definition {
+  const { reasoningLevel, askFirst, ...rest } = fields;
+  return {
+    ...rest, name: rest.name.trim(), model: rest.model.trim(), ...(reasoningLevel === "" ? {} : { reasoningLevel }),
+    ...(askFirst === undefined ? {} : { toolApproval: { default: askFirst === "effects" ? "required" : "never", ...(tools ? { tools } : {}) } }),
+  };
 }
 
 export function NewAgentPage() {
@@ -35,7 +38,7 @@ export function NewAgentPage() {
         <Failed what="The form did not load" error={agents.error} retry={() => void agents.refetch()} />
       ) : (
         <AgentForm
-          initial={{ name: "", systemPrompt: "", modelProvider: like?.modelProvider ?? "", model: like?.model ?? "", reasoningLevel: "" }}
+          initial={{ name: "", systemPrompt: "", modelProvider: like?.modelProvider ?? "", model: like?.model ?? "", reasoningLevel: "", askFirst: "never" }}
           save={save}
           action="Make the agent"
         >

@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment } from "./client.ts";
 import type {
-  Agent, AgentFields, AgentShown, Invite, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Sharing, Signer,
+  Agent, AgentFields, AgentShown, Approval, Invite, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Sharing, Signer,
   SignIn, Token, Tool,
 } from "./types.ts";
 
@@ -93,6 +93,14 @@ export const queries = {
       queryKey: ["runs", filter],
       queryFn: ({ pageParam, signal }) =>
         request<{ runs: Run[] } & Page>("/runs", { query: { ...filter, limit: 50, cursor: pageParam }, signal }),
+      initialPageParam: "",
+      getNextPageParam: (last) => last.nextCursor,
+    }),
+  approvals: (filter: { sessionId?: string; status?: "pending" } = {}) =>
+    infiniteQueryOptions({
+      queryKey: ["approvals", filter],
+      queryFn: ({ pageParam, signal }) =>
+        request<{ approvals: Approval[] } & Page>("/approvals", { query: { ...filter, limit: 50, cursor: pageParam }, signal }),
       initialPageParam: "",
       getNextPageParam: (last) => last.nextCursor,
     }),
@@ -247,6 +255,10 @@ export const attachmentAddress = (sessionId: string, attachmentId: string) =>
 export const sessionStream = (sessionId: string, afterSeq: number) => address(`/sessions/${segment(sessionId)}/stream`, { afterSeq });
 export const runStream = (runId: string) => address(`/runs/${segment(runId)}/stream`);
 
+export const decideApproval = (approvalId: string, approve: boolean, note: string) =>
+  request<{ approval: Approval }>(`/approvals/${segment(approvalId)}/decide`, { method: "POST", body: note ? { approve, note } : { approve } });
+export const signalRun = (runId: string, signal: string, payload: unknown) =>
+  request<{ delivered: boolean }>(`/runs/${segment(runId)}/signal`, { method: "POST", body: { signal, payload } });
 export const cancelRun = (runId: string) => request<{ canceled: boolean }>(`/runs/${segment(runId)}/cancel`, { method: "POST" });
 
 export const setProvider = (name: string, provider: ProviderConfig) =>

@@ -29,6 +29,7 @@ export interface AgentDefinition {
   signingKeys?: string[];
   systemPrompt: PromptBlock[];
   thoroughness?: string;
+  toolApproval?: ToolApproval;
   tools?: string[];
 }
 
@@ -64,6 +65,28 @@ export interface AgentShown {
 export interface AppendFileUploadChunkResponse {
   received: number;
   uploadId: string;
+}
+
+export interface ApprovalInfo {
+  account: string;
+  agentId: string;
+  arguments: unknown;
+  call: string;
+  createdAt: number;
+  decidedAt?: number;
+  decidedBy?: string;
+  id: string;
+  inDoubt?: boolean;
+  note?: string;
+  rootRunId: string;
+  runId: string;
+  sessionId?: string;
+  status: string;
+  tool: string;
+}
+
+export interface ApprovalResponse {
+  approval: ApprovalInfo;
 }
 
 export interface AttachmentInfo {
@@ -164,6 +187,7 @@ export interface DefinitionFields {
   signingKeys?: string[];
   systemPrompt: unknown;
   thoroughness?: string;
+  toolApproval?: ToolApproval;
   tools?: string[];
 }
 
@@ -321,6 +345,11 @@ export interface ListAgentToolsResponse {
 
 export interface ListAgentsResponse {
   agents: AgentInfo[];
+  nextCursor?: string;
+}
+
+export interface ListApprovalsResponse {
+  approvals: ApprovalInfo[];
   nextCursor?: string;
 }
 
@@ -818,6 +847,11 @@ export interface TokenInfo {
 
 export interface TokenRequest {
   tokenId: string;
+}
+
+export interface ToolApproval {
+  default?: string;
+  tools?: Record<string, string>;
 }
 
 export interface ToolInfo {

@@ -41,6 +41,8 @@ export type Session = Narrow<schema.SessionInfo, { status: SessionStatus; plan?:
 export type RunStatus = "queued" | "claimed" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
 export type Run = Narrow<schema.RunInfo, { status: RunStatus; plan?: Plan }>;
 
+export type Approval = Narrow<schema.ApprovalInfo, { status: "pending" | "approved" | "rejected" | "canceled" }>;
+
 export type Model = schema.ModelShown;
 
 export type SessionEvent = Narrow<schema.SessionEvent, { event: LogEvent }>;

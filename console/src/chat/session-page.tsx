@@ -4,6 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { deleteSession, queries, updateSession } from "../api/operations.ts";
 import type { Agent, Session } from "../api/types.ts";
+import { Asked } from "../approvals/asked.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, explain, Failed, Skeleton } from "../ui/state.tsx";
@@ -63,6 +64,7 @@ function Conversation({ sessionId }: { sessionId: string }) {
       </div>
       <div className="session-foot">
         <div className="session-foot-inner">
+          {session && <Asked session={session} agent={agent} />}
           {session && <RunCard store={store} session={session} choice={choice} />}
           <Composer id={sessionId} send={(draft: Draft) => sendDraft(sessionId, draft, store)} placeholder={`Message ${name}`} busy={session === undefined}>
             <Gauge used={contextUsed(state.events)} window={state.contextWindow} />

@@ -11,6 +11,7 @@ export const shortcuts = [
   { keys: ["g", "c"], does: "Go to Chat" },
   { keys: ["g", "a"], does: "Go to Agents" },
   { keys: ["g", "r"], does: "Go to Runs" },
+  { keys: ["g", "w"], does: "Go to Approvals, which wait for you" },
   { keys: ["g", "s"], does: "Go to Settings" },
   { keys: ["["], does: "Fold or unfold the side bar" },
   { keys: ["?"], does: "Show this list" },
@@ -33,7 +34,7 @@ export interface Actions {
   palette: () => void;
   keys: () => void;
   rail: () => void;
-  go: (to: "/" | "/agents" | "/runs" | "/settings") => void;
+  go: (to: "/" | "/agents" | "/runs" | "/approvals" | "/settings") => void;
 }
 
 /** Listens on the document. Keys without a modifier do nothing while somebody types or a dialog is open. */
@@ -57,7 +58,7 @@ export function useShortcuts(actions: Actions): void {
       const led = Date.now() - leader < 1_000;
       leader = 0;
       if (led) {
-        const to = ({ c: "/", a: "/agents", r: "/runs", s: "/settings" } as const)[event.key];
+        const to = ({ c: "/", a: "/agents", r: "/runs", w: "/approvals", s: "/settings" } as const)[event.key];
         if (to) {
           event.preventDefault();
           latest.current.go(to);

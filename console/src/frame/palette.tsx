@@ -37,6 +37,7 @@ function useEntries(open: boolean): Entry[] {
       { id: "new", group: "Command", label: "New conversation", icon: "plus", run: () => void navigate({ to: "/" }) },
       { id: "agent-new", group: "Command", label: "New agent", icon: "plus", run: () => void navigate({ to: "/agents/new" }) },
       { id: "go-agents", group: "Go to", label: "Agents", icon: "agent", run: () => void navigate({ to: "/agents" }) },
+      { id: "go-approvals", group: "Go to", label: "Approvals", icon: "check", run: () => void navigate({ to: "/approvals" }) },
       { id: "go-runs", group: "Go to", label: "Runs", icon: "runs", run: () => void navigate({ to: "/runs" }) },
     ];
     for (const page of settingsPages) {

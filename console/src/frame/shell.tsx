@@ -1,6 +1,6 @@
 // The frame around every page: the rail at the left, the bar at the top, the palette, the list of keys, the messages.
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Suspense, useEffect, useState, useSyncExternalStore } from "react";
 import { queries } from "../api/operations.ts";
 import { connection } from "../api/sse.ts";
@@ -13,12 +13,29 @@ import { setRailNarrow, setTheme, useRailNarrow, useTheme } from "./preferences.
 import { signOutHere } from "./session.ts";
 import { useHints } from "./hints.ts";
 
-const places: readonly { to: "/" | "/agents" | "/runs" | "/settings"; label: string; icon: IconName; also?: string }[] = [
+const places: readonly { to: "/" | "/agents" | "/runs" | "/approvals" | "/settings"; label: string; icon: IconName; also?: string }[] = [
   { to: "/", label: "Chat", icon: "chat", also: "/sessions" },
   { to: "/agents", label: "Agents", icon: "agent" },
   { to: "/runs", label: "Runs", icon: "runs" },
+  { to: "/approvals", label: "Approvals", icon: "check" },
   { to: "/settings", label: "Settings", icon: "settings" },
 ];
+
+/** How many calls wait for this person. */
+function Waiting() {
+  const list = useInfiniteQuery(queries.approvals({ status: "pending" }));
+  const count = list.data?.pages[0]?.approvals.length ?? 0;
+  if (count === 0) return null;
+  return (
+    <>
+      <span className="grow" />
+      <span className="rail-count">
+        {list.hasNextPage ? `${count}+` : count}
+        <span className="visually-hidden"> waiting</span>
+      </span>
+    </>
+  );
+}
 
 function Rail({ narrow }: { narrow: boolean }) {
   const path = useRouterState({ select: (state) => state.location.pathname });
@@ -41,6 +58,7 @@ function Rail({ narrow }: { narrow: boolean }) {
               <Link to={place.to} className="rail-link" aria-current={current ? "page" : undefined} title={narrow ? place.label : undefined}>
                 <Icon name={place.icon} size={18} />
                 <span className="rail-word">{place.label}</span>
+                {place.to === "/approvals" && <Waiting />}
               </Link>
             </li>
           );

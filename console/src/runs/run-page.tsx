@@ -2,12 +2,13 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
-import { cancelRun, queries, runStream } from "../api/operations.ts";
+import { cancelRun, queries, runStream, signalRun } from "../api/operations.ts";
 import { EventStream } from "../api/sse.ts";
 import type { Run } from "../api/types.ts";
 import { PlanCard } from "../chat/plan.tsx";
 import { cost, usePrice } from "../chat/cost.ts";
 import { count, dollars, duration, moment } from "../ui/format.ts";
+import { Field } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, explain, Failed, SkeletonRows } from "../ui/state.tsx";
 import { useNow } from "../ui/time.tsx";
@@ -118,11 +119,59 @@ function RunView({ run, tree }: { run: Run; tree: readonly Run[] }) {
 function Details({ run, tree, now }: { run: Run; tree: readonly Run[]; now: number }) {
   return (
     <div className="stack">
+      {run.wait?.answerWith && <Answer run={run} signal={run.wait.answerWith} />}
       {run.plan && <PlanCard plan={run.plan} />}
       <Timeline tree={tree} current={run.id} now={now} />
       <Facts run={run} now={now} />
     </div>
   );
+}
+
+/** Gives a run the signal that it waits for. What is written is sent as JSON when it is, and as a text otherwise. */
+function Answer({ run, signal }: { run: Run; signal: string }) {
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  const client = useQueryClient();
+  const answer = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      const { delivered } = await signalRun(run.id, signal, valueOf(text));
+      if (!delivered) toast("The run does not wait for this any more.", { bad: true });
+      await client.invalidateQueries({ queryKey: ["runs"] });
+    } catch (error) {
+      toast(`The run was not answered: ${explain(error)}`, { bad: true });
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form
+      className="card pad stack"
+      aria-label="Answer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void answer();
+      }}
+    >
+      <Field label={run.wait?.label || `The run waits for “${signal}”`} help="A text, or any value as JSON.">
+        <input className="input" value={text} onChange={(event) => setText(event.target.value)} />
+      </Field>
+      <div className="row">
+        <button type="submit" className="button primary" disabled={busy}>
+          Answer
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** A JSON value, or the text itself. */
+export function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** A run beside its conversation. */

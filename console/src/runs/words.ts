@@ -1,6 +1,6 @@
 // Where a run stands, in words.
 import type { Run, RunStatus } from "../api/types.ts";
-import { duration, ticking, time } from "../ui/format.ts";
+import { duration, moment, ticking, time } from "../ui/format.ts";
 
 export const statusLook: Record<RunStatus, { label: string; look: "" | "live" | "ok" | "bad" | "warn" }> = {
   queued: { label: "queued", look: "" },
@@ -31,7 +31,7 @@ export function standing(run: Run, now: number): string {
     case "running":
       return `Working since ${time(run.startedAt || run.createdAt)}${took === undefined ? "" : `, ${ticking(took)} so far`}.`;
     case "waiting":
-      return `Waiting since ${time(run.updatedAt)}.`;
+      return `Waiting since ${time(run.updatedAt)}${waitWords(run.wait)}.`;
     case "succeeded":
       return took === undefined ? "Succeeded." : `Succeeded after ${duration(took)}.`;
     case "failed":
@@ -39,6 +39,21 @@ export function standing(run: Run, now: number): string {
     case "canceled":
       return `Canceled${took === undefined ? " before it began." : ` after ${duration(took)}.`}`;
   }
+}
+
+/** What a run waits for, as the end of a sentence. */
+function waitWords(wait: Run["wait"]): string {
+  switch (wait?.reason) {
+    case "children":
+      return wait.pendingChildren === 1 ? " for a child" : ` for ${wait.pendingChildren ?? "its"} children`;
+    case "timer":
+      return wait.wakeAt ? ` until ${moment(wait.wakeAt)}` : "";
+    case "event":
+      return wait.label ? `: ${wait.label}` : " for a signal";
+    case "budget-pause":
+      return wait.label ? `: ${wait.label}` : ": it has used what it may use";
+  }
+  return "";
 }
 
 /** What began a run, in words. */

@@ -49,10 +49,12 @@ function Value({ value, depth }: { value: unknown; depth: number }) {
   );
 }
 
-export function Data({ label, value }: { label: string; value: unknown }) {
+/** `inside` says that something around it has a name already, so that it is no landmark of its own. */
+export function Data({ label, value, inside = false }: { label: string; value: unknown; inside?: boolean }) {
   const [raw, setRaw] = useState(false);
+  const Block = inside ? "div" : "section";
   return (
-    <section className="data-block" aria-label={label}>
+    <Block className="data-block" {...(inside ? {} : { "aria-label": label })}>
       <div className="data-head">
         <span>{label}</span>
         <button type="button" className="button quiet small" aria-pressed={raw} onClick={() => setRaw(!raw)}>
@@ -66,6 +68,6 @@ export function Data({ label, value }: { label: string; value: unknown }) {
       ) : (
         <Value value={value} depth={0} />
       )}
-    </section>
+    </Block>
   );
 }
