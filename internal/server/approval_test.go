@@ -250,3 +250,37 @@ func TestOnlyTheOwnerSaysWhatNeedsAnApproval(t *testing.T) {
 		t.Errorf("set to %+v", got)
 	}
 }
+
+func TestAChildAsksAsItsParentDoes(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		p := newTill(t)
+		call := func(name, arguments string) []scripted.Step {
+			return []scripted.Step{{Call: &scripted.Call{Name: name, Arguments: arguments}}}
+		}
+		m := servertest.Scripted(t,
+			scripted.Turn{Match: scripted.Match{User: "Have Ann paid."}, Steps: call("delegate", `{"brief":"Pay Ann.","tools":["till__pay"]}`)},
+			scripted.Turn{Match: scripted.Match{User: "Pay Ann."}, Steps: call("call", `{"tool":"till__pay","input":{"to":"Ann"}}`)},
+			scripted.Turn{Repeat: true, Steps: []scripted.Step{{Text: "Done."}}},
+		)
+		h := servertest.Start(t, cfg)
+		session := h.Session(careful(t, h, m, p))
+		frames := h.Watch(wire.KeyAccount+h.Key.ID().String(), 0)
+		if _, err := h.Send(session, "Have Ann paid."); err != nil {
+			t.Fatal(err)
+		}
+		root := servertest.Call[wire.ListRunsResponse](h, "ListRuns", map[string]any{"sessionId": session}).Runs[0].ID
+		servertest.Until(t, frames, func(f client.Frame) bool {
+			var r wire.RunInfo
+			return json.Unmarshal(f.Value, &r) == nil && r.ParentRunID == root && r.Status == "waiting"
+		})
+		asked := approvals(h, map[string]any{"status": "pending"})
+		if len(asked) != 1 || asked[0].RootRunID != root || asked[0].RunID == root || asked[0].SessionID == session || p.payments() != "" {
+			t.Fatalf("asked %+v, paid %s", asked, p.payments())
+		}
+		decide(h, asked[0].ID, true, "")
+		reaches(t, frames, root, "succeeded")
+		if got := p.payments(); got != `{"to":"Ann"}` {
+			t.Errorf("paid %s", got)
+		}
+	})
+}
