@@ -27,6 +27,8 @@ type bench struct {
 	report  *report
 	// flush and spawn are the probes: the median of a small append with fsync, and of a plain process.
 	flush, spawn time.Duration
+	// keep lets the models of servers that are opened keep their requests.
+	keep bool
 }
 
 // world is a server with an agent on a scripted model.
@@ -52,7 +54,7 @@ func (b *bench) openWith(workers int, turns ...scripted.Turn) (*world, error) {
 		return nil, err
 	}
 	w := &world{ctx: b.ctx, http: &http.Transport{MaxIdleConnsPerHost: max(128, workers)}}
-	if w.model, err = scripted.New(scripted.Options{Discard: true, Script: scripted.Script{Turns: turns}}); err != nil {
+	if w.model, err = scripted.New(scripted.Options{Discard: !b.keep, Script: scripted.Script{Turns: turns}}); err != nil {
 		return nil, err
 	}
 	if w.process, err = b.program.Start(b.ctx, process.Options{DataDir: data, Log: os.Stderr, Workers: workers}); err != nil {

@@ -166,7 +166,7 @@ func TestOddNamesAndBytesInMemoryStayWhatTheyAre(t *testing.T) {
 			return servertest.Call[wire.InvokeSessionToolResponse](h, "InvokeSessionTool", map[string]any{"sessionId": session, "verb": verb, "input": input})
 		}
 		for _, name := range []string{
-			"con", "a b", " lead", "-rf", "*.md", "‮gnp.exe", "日本語/ファイル", "e\u0301", "%2e%2e/x", "a'; DROP TABLE memory_files; --", "</space>", "{}",
+			"con", "a b", " lead", "-rf", "*.md", "\u202egnp.exe", "日本語/ファイル", "e\u0301", "%2e%2e/x", "a'; DROP TABLE memory_files; --", "</space>", "{}",
 		} {
 			content := "content of " + name
 			if got := invoke("write", map[string]any{"address": "~/memory/" + name, "content": content}); got.Error != "" {
