@@ -146,7 +146,7 @@ func (v *Continue) apply(tx store.Tx, scope space.Scope, req *handover, title, d
 	if err != nil {
 		return nil, err
 	}
-	to, err := v.log.Create(tx, sessionlog.CreateParams{Account: from.Account, Agent: from.Agent, CreatedBy: from.CreatedBy, ModelOverride: from.ModelOverride})
+	to, err := v.log.Create(tx, sessionlog.CreateParams{Account: from.Account, Agent: from.Agent, CreatedBy: from.CreatedBy, ModelOverride: from.ModelOverride, Thoroughness: from.Thoroughness})
 	if err != nil {
 		return nil, err
 	}

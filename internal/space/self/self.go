@@ -4,6 +4,7 @@
 package self
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/loam-agents/loam/internal/agent/prompt"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/memory"
+	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/store"
@@ -59,12 +61,14 @@ func (s *Scheme) Read(ctx context.Context, scope space.Scope, req space.ReadRequ
 	}
 	def := scope.Definition
 	grants := agent.GrantsOf(def, s.callables())
+	budget := runs.BudgetOf(def.Thoroughness)
 	out := space.Result{
 		"summary": fmt.Sprintf("%s, on %s", def.Name, def.Model),
 		"agentId": scope.Agent, "name": def.Name, "model": def.Model, "modelProvider": def.ModelProvider,
 		"systemPrompt": prompt.Markdown(def.SystemPrompt),
 		"grants":       map[string]any{"callableTools": grants.Callables, "publish": grants.Publish, "mcpServers": append([]string{}, def.McpServers...)},
 		"memory":       map[string]any{"totalFiles": summary.Files, "topLevel": append([]string{}, summary.TopLevel...)},
+		"delegation":   map[string]any{"thoroughness": cmp.Or(def.Thoroughness, runs.Normal), "maxDepth": budget.MaxDepth, "maxChildren": budget.MaxChildren},
 		"sessionCount": sessions,
 		"guidance":     "This record is your owner's to edit. Ask them when something in it should change.",
 	}

@@ -34,13 +34,13 @@ func TestSelfIsTheAgentsRecordAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The set of fields is closed: whoever adds one decides here that it is no secret.
-		want := []string{"agentId", "grants", "guidance", "memory", "metadata", "model", "modelProvider", "name", "reasoningLevel",
+		want := []string{"agentId", "delegation", "grants", "guidance", "memory", "metadata", "model", "modelProvider", "name", "reasoningLevel",
 			"sessionCount", "signingKeys", "summary", "systemPrompt"}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(out))); diff != "" {
 			t.Errorf("fields (-want +got):\n%s", diff)
 		}
-		b, err := json.Marshal(map[string]any{"grants": out["grants"], "memory": out["memory"], "prompt": out["systemPrompt"], "n": out["sessionCount"], "keys": out["signingKeys"]})
-		if err != nil || string(b) != `{"grants":{"callableTools":["search"],"mcpServers":[],"publish":false},"keys":["desk","press"],"memory":{"topLevel":[],"totalFiles":0},"n":0,"prompt":"Be kind."}` {
+		b, err := json.Marshal(map[string]any{"grants": out["grants"], "memory": out["memory"], "prompt": out["systemPrompt"], "n": out["sessionCount"], "keys": out["signingKeys"], "delegation": out["delegation"]})
+		if err != nil || string(b) != `{"delegation":{"maxChildren":10,"maxDepth":3,"thoroughness":"normal"},"grants":{"callableTools":["search"],"mcpServers":[],"publish":false},"keys":["desk","press"],"memory":{"topLevel":[],"totalFiles":0},"n":0,"prompt":"Be kind."}` {
 			t.Errorf("the record is %s, %v", b, err)
 		}
 	})
