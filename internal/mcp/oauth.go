@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,10 @@ const maxOAuth = 1 << 20
 // The secrets of a server: its token, and a sign-in that was begun. Both outlive a restart.
 func tokenSecret(name string) string { return "mcp-" + name + "-oauth" }
 func loginSecret(name string) string { return "mcp-" + name + "-login" }
+
+// clientSecret is the secret of an account with the client that a person has made at the authorization server of an MCP server: its id,
+// and behind a blank its secret, if it has one.
+func clientSecret(name string) string { return "mcp-" + name + "-oauth-client" }
 
 // ownSecret tells whether a secret belongs to a server by its name.
 func ownSecret(server, secret string) bool { return strings.HasPrefix(secret, "mcp-"+server+"-") }
@@ -103,7 +108,8 @@ func (m *Manager) StartLogin(ctx context.Context, account, name string) (Login, 
 	return Login{URL: address, ExpiresAt: g.ExpiresAt}, nil
 }
 
-// register discovers the authorization server (RFC 9728, RFC 8414) and makes this server a client of it (RFC 7591).
+// register discovers the authorization server (RFC 9728, RFC 8414) and makes this server a client of it: the one that the account has
+// made there, or a new one (RFC 7591).
 func (m *Manager) register(ctx context.Context, s *Server) (*oauthex.AuthServerMeta, *grant, error) {
 	client := m.oauthClient()
 	resource, err := m.resource(ctx, s, client)
@@ -116,11 +122,17 @@ func (m *Manager) register(ctx context.Context, s *Server) (*oauthex.AuthServerM
 		return nil, nil, err
 	case meta == nil:
 		return nil, nil, fault.New(fault.ProviderError, "The authorization server of %s does not describe itself", s.Name)
-	case meta.RegistrationEndpoint == "":
-		return nil, nil, fault.New(fault.ProviderError, "The authorization server of %s registers no clients by itself: put a token into a header instead", s.Name)
 	}
 	g := &grant{TokenURL: meta.TokenEndpoint, Issuer: meta.Issuer, Resource: resource.Resource, Scopes: resource.ScopesSupported, URL: s.Config.URL,
 		Redirect: m.opts.Redirect(), NeedsIssuer: meta.AuthorizationResponseIssParameterSupported}
+	made, err := m.madeClient(ctx, s, meta, g)
+	switch {
+	case made || err != nil:
+		return meta, g, err
+	case meta.RegistrationEndpoint == "":
+		return nil, nil, fault.New(fault.ProviderError, "The authorization server of %s registers no clients by itself: make one there for %s and keep its id in the "+
+			"secret %s, or put a token into a header", s.Name, g.Redirect, clientSecret(s.Name))
+	}
 	registered, err := oauthex.RegisterClient(ctx, meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
 		ClientName: "Loam", RedirectURIs: []string{g.Redirect}, GrantTypes: []string{"authorization_code", "refresh_token"},
 		ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none", Scope: strings.Join(g.Scopes, " "),
@@ -133,6 +145,30 @@ func (m *Manager) register(ctx context.Context, s *Server) (*oauthex.AuthServerM
 		g.AuthStyle = oauth2.AuthStyleInHeader
 	}
 	return meta, g, nil
+}
+
+// madeClient takes the client that the account has made, and tells whether there is one.
+func (m *Manager) madeClient(ctx context.Context, s *Server, meta *oauthex.AuthServerMeta, g *grant) (bool, error) {
+	value, _, err := m.opts.Vault.Get(ctx, s.Account, clientSecret(s.Name))
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	parts := strings.Fields(string(value))
+	if len(parts) < 1 || len(parts) > 2 {
+		return false, fault.New(fault.PreconditionFailed, "The secret %s must hold the id of a client, and behind a blank its secret, if it has one", clientSecret(s.Name))
+	}
+	g.ClientID, g.AuthStyle = parts[0], oauth2.AuthStyleInParams
+	if len(parts) == 2 {
+		g.ClientSecret = parts[1]
+		// A server that does not say how it wants to be told takes the header (RFC 8414).
+		if methods := meta.TokenEndpointAuthMethodsSupported; len(methods) == 0 || slices.Contains(methods, "client_secret_basic") {
+			g.AuthStyle = oauth2.AuthStyleInHeader
+		}
+	}
+	return true, nil
 }
 
 // resource finds what protects a server: in the challenge of its 401, or at the well-known addresses.

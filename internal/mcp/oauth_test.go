@@ -35,6 +35,10 @@ type issuer struct {
 	n         int
 	refreshed int
 	broken    bool
+	// closed takes no registrations; secret is what the client has to prove then, and basic how.
+	closed bool
+	secret string
+	basic  bool
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -44,10 +48,17 @@ func newIssuer(t *testing.T) *issuer {
 	i.Server = httptest.NewServer(mux)
 	t.Cleanup(i.Close)
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, object{
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		out := object{
 			"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "registration_endpoint": i.URL + "/register",
 			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
-		})
+		}
+		if i.closed {
+			delete(out, "registration_endpoint")
+			out["token_endpoint_auth_methods_supported"] = []string{map[bool]string{true: "client_secret_basic", false: "client_secret_post"}[i.basic]}
+		}
+		reply(w, out)
 	})
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
 		var in object
@@ -80,6 +91,10 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	_ = r.ParseForm() // a form that is none has no fields
+	id, secret := r.Form.Get("client_id"), r.Form.Get("client_secret")
+	if user, password, ok := r.BasicAuth(); ok && i.basic {
+		id, secret = user, password
+	}
 	good := false
 	switch r.Form.Get("grant_type") {
 	case "authorization_code":
@@ -87,7 +102,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		delete(i.codes, r.Form.Get("code"))
 		sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
 		good = ok && asked.Get("code_challenge_method") == "S256" && asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) &&
-			asked.Get("resource") == r.Form.Get("resource") && asked.Get("resource") != "" && r.Form.Get("client_id") == "client-1"
+			asked.Get("resource") == r.Form.Get("resource") && asked.Get("resource") != "" && id == "client-1" && secret == i.secret
 	case "refresh_token":
 		good = r.Form.Get("refresh_token") == i.refresh && !i.broken
 		i.refreshed++
@@ -277,6 +292,62 @@ func TestATokenIsForTheAddressThatItWasGivenFor(t *testing.T) {
 		b.set(owner, "box", wire.McpServerConfig{URL: thief, Transport: "http"})
 		if _, err := b.StartLogin(t.Context(), owner, "box"); fault.CodeOf(err) != fault.PreconditionFailed {
 			t.Errorf("a server without a sign-in: %v", err)
+		}
+	})
+}
+
+func TestAClientThatAPersonMadeSignsInWhereNoneAreRegistered(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		secret, value string
+		basic         bool
+	}{"public": {"", "client-1", false}, "in the header": {"s3", "client-1 s3", true}, "in the form": {"s3", " client-1\ts3\n", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s store.Store) {
+				b, i := setupOAuth(t, s)
+				i.closed, i.secret, i.basic = true, c.secret, c.basic
+				b.set(owner, "box", wire.McpServerConfig{URL: i.protected(t), Auth: "oauth"})
+				_, err := b.StartLogin(t.Context(), owner, "box")
+				if fault.CodeOf(err) != fault.ProviderError || !strings.Contains(err.Error(), "http://127.0.0.1:1/mcp/callback") || !strings.Contains(err.Error(), "mcp-box-oauth-client") {
+					t.Fatalf("without a client: %v", err)
+				}
+				b.secret(owner, "mcp-box-oauth-client", "a b c")
+				if _, err := b.StartLogin(t.Context(), owner, "box"); fault.CodeOf(err) != fault.PreconditionFailed || strings.Contains(err.Error(), "a b c") {
+					t.Errorf("a secret that is none: %v", err)
+				}
+				b.secret(owner, "mcp-box-oauth-client", c.value)
+				login, err := b.StartLogin(t.Context(), owner, "box")
+				if err != nil || c.secret != "" && strings.Contains(login.URL, c.secret) {
+					t.Fatalf("%s, %v", login.URL, err)
+				}
+				back := signIn(t, login.URL)
+				if server, err := b.FinishLogin(t.Context(), back.Get("state"), back.Get("code"), back.Get("iss")); err != nil || server.State != mcp.StateOK {
+					t.Errorf("%+v, %v", server, err)
+				}
+			})
+		})
+	}
+}
+
+func TestASignInThatARestartInterruptedIsFinishedAfterIt(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s store.Store) {
+		b, i := setupOAuth(t, s)
+		b.set(owner, "box", wire.McpServerConfig{URL: i.protected(t), Auth: "oauth"})
+		login, err := b.StartLogin(t.Context(), owner, "box")
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := signIn(t, login.URL)
+		b.restart()
+		server, err := b.FinishLogin(t.Context(), back.Get("state"), back.Get("code"), back.Get("iss"))
+		if err != nil || server.State != mcp.StateOK || len(server.Tools) != 1 {
+			t.Fatalf("%+v, %v", server, err)
+		}
+		b.restart()
+		if answer, err := b.call("echo", `{"text":"hi"}`); err != nil || !strings.Contains(answer.Text, "echo hi") {
+			t.Errorf("after another restart: %+v, %v", answer, err)
 		}
 	})
 }

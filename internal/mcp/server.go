@@ -143,7 +143,7 @@ func Delete(tx store.Tx, account, name string) (secrets []string, err error) {
 			secrets, used[secret] = append(secrets, secret), true
 		}
 	}
-	return append(secrets, tokenSecret(name), loginSecret(name)), nil
+	return append(secrets, tokenSecret(name), loginSecret(name), clientSecret(name)), nil
 }
 
 func scan(into func(...any) error) (Server, error) {

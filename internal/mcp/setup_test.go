@@ -49,6 +49,8 @@ type bench struct {
 	clock  *clock.Fake
 	egress *egress.Egress
 	found  []string
+	// options are those of the manager.
+	options mcp.Options
 }
 
 func setup(t *testing.T, s store.Store, change ...func(*mcp.Options)) *bench {
@@ -73,10 +75,26 @@ func setup(t *testing.T, s store.Store, change ...func(*mcp.Options)) *bench {
 	for _, c := range change {
 		c(&o)
 	}
-	b.Manager = mcp.New(o)
-	t.Cleanup(b.Close)
+	b.options, b.Manager = o, mcp.New(o)
+	t.Cleanup(func() { b.Close() })
 	b.write(func(tx store.Tx) error { return account.EnsureOwner(tx, owner, 1) })
 	return b
+}
+
+// restart takes another manager, which knows only what the database holds.
+func (b *bench) restart() {
+	b.t.Helper()
+	b.Close()
+	b.Manager = mcp.New(b.options)
+}
+
+// secret keeps a secret of an account.
+func (b *bench) secret(account, name, value string) {
+	b.t.Helper()
+	b.write(func(tx store.Tx) error {
+		_, err := b.vault.Set(tx, account, name, []byte(value), nil)
+		return err
+	})
 }
 
 func (b *bench) write(fn func(tx store.Tx) error) {
