@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/server/servertest"
+	"github.com/loam-agents/loam/principal"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -397,5 +399,102 @@ func TestAResultThatComesTooLateIsSaidInTheLogOfTheChild(t *testing.T) {
 	}
 	if tree := c.tree(); len(tree) != 3 || tree[2].ParentRunID != tree[0].ID || tree[2].SessionID != child.session {
 		t.Errorf("the tree is %+v", tree)
+	}
+}
+
+func TestAChildIsNarrowedToTheNamedToolsOfAServer(t *testing.T) {
+	t.Parallel()
+	c := talk(t, server.Config{},
+		on("go", delegating(`{"brief":"Look: NARROW.","tools":["hub__tool_1","nobody__tool"]}`)), on("NARROW", delegating(`{"brief":"Look: BELOW.","tools":["hub__tool_1","hub__tool_2"]}`)),
+		on("BELOW", scripted.Say("Seen.")), after("Seen.", scripted.Say("Passed on.")), after("Passed on.", scripted.Say("End.")),
+	)
+	c.equip(4)
+	c.goes("go", "End.")
+	all := c.payloads()
+	for i, want := range []bool{true, false, false} {
+		text := string(all[i].Messages[len(all[i].Messages)-1])
+		if !strings.Contains(text, "hub__tool_1") || strings.Contains(text, "hub__tool_2") != want || strings.Contains(text, "web_search") != want {
+			t.Errorf("request %d is told of %s", i+1, text)
+		}
+	}
+}
+
+func TestAChildWorksOnTheModelThatItsParentChose(t *testing.T) {
+	t.Parallel()
+	c := talk(t, server.Config{}, on("go", delegating(
+		`{"brief":"Be CHEAP.","model":"cheap-1","reasoningLevel":"off"}`, `{"brief":"Be EXACT.","model":"scripted/cheap-1","reasoningLevel":"off"}`, `{"brief":"Be the SAME."}`,
+		`{"brief":"Think.","model":"cheap-1","reasoningLevel":"high"}`)),
+		on("CHEAP", scripted.Say("Cheap.")), on("EXACT", scripted.Say("Exact.")), on("SAME", scripted.Say("Same.")), after("Same.", scripted.Say("End.")))
+	def := servertest.Call[wire.GetAgentResponse](c.Harness, "GetAgent", map[string]any{"agentId": c.agent}).Agent.Definition
+	def.EnabledModels = []wire.ModelChoice{{Provider: "scripted", Model: "scripted-1"}, {Provider: "scripted", Model: "cheap-1"}}
+	servertest.Call[wire.GetAgentResponse](c.Harness, "UpdateAgent", map[string]any{"agentId": c.agent, "definition": def})
+	c.goes("go", "End.")
+	models := map[string]int{}
+	for _, p := range c.payloads() {
+		models[p.Model]++
+	}
+	if models["cheap-1"] != 2 || models["scripted-1"] != 3 {
+		t.Errorf("asked were %v", models)
+	}
+	if system := string(c.payloads()[0].Messages[0]); !strings.Contains(system, "Models for your children: scripted/scripted-1, scripted/cheap-1.") {
+		t.Errorf("the prompt is %s", system)
+	}
+	child := servertest.Call[wire.GetSessionResponse](c.Harness, "GetSession", map[string]any{"sessionId": c.tree()[1].SessionID}).Session
+	if o := child.ModelOverride; o == nil || *o != (wire.ModelOverride{Provider: "scripted", Model: "cheap-1"}) {
+		t.Errorf("the override of the child is %+v", o)
+	}
+	failed := 0
+	for _, e := range c.Events(c.session) {
+		if strings.Contains(e.Error, "reasoning level") {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d children with a level that their model does not take", failed)
+	}
+}
+
+// The session of a child is its opener's, as its parent's is: a guest of a public agent sees their own tree, and no other guest does.
+func TestTheConversationOfAChildBelongsToWhoOpenedItsParents(t *testing.T) {
+	t.Parallel()
+	c := talk(t, server.Config{Accounts: "open"}, on("go", delegating(`{"brief":"Do IT."}`)), on("IT", scripted.Say("Done.")), after("Done.", scripted.Say("End.")))
+	servertest.Call[wire.AgentResponse](c.Harness, "SetAgentPublicRead", map[string]any{"agentId": c.agent, "publicRead": true})
+	servertest.Call[wire.AgentResponse](c.Harness, "SetAgentPublicChat", map[string]any{"agentId": c.agent, "publicChat": true})
+	key := func() *principal.Key {
+		k, err := principal.Generate(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	guest, other := c.As(key()), c.As(key())
+	made, err := client.Call[wire.CreateSessionResponse](t.Context(), guest, "CreateSession", map[string]any{"agentId": c.agent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.session = made.SessionID
+	frames := c.Watch("sessions/"+c.session, 0)
+	if _, err := client.Call[wire.MessageSessionResponse](t.Context(), guest, "MessageSession", map[string]any{"sessionId": c.session, "content": []any{map[string]any{"type": "text", "text": "go"}}}); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Until(t, frames, func(f client.Frame) bool { return strings.Contains(string(f.Event), "End.") })
+	child := c.tree()[1]
+	for who, may := range map[*client.Client]bool{guest: true, other: false} {
+		for action, request := range map[string]map[string]any{"GetSession": {"sessionId": child.SessionID}, "GetRun": {"runId": child.ID}, "GetRunJournal": {"runId": child.ID}} {
+			if _, err := client.Call[map[string]any](t.Context(), who, action, request); (err == nil) != may {
+				t.Errorf("%s of the child by a guest who may see it (%v): %v", action, may, err)
+			}
+		}
+	}
+}
+
+func TestTheTutorShowsADelegation(t *testing.T) {
+	t.Parallel()
+	h := servertest.Start(t, server.Config{})
+	agent := servertest.Call[wire.ListAgentsResponse](h, "ListAgents", nil).Agents[0].ID
+	c := &conversation{Harness: h, t: t, agent: agent, session: h.Session(agent)}
+	c.goes("delegate: say hello", "The child run answered")
+	if o := c.outcomes(); len(o) != 1 || o[0].Status != "succeeded" {
+		t.Errorf("the results are %+v", o)
 	}
 }
