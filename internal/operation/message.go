@@ -23,7 +23,7 @@ func messageOperations() []Operation {
 	return []Operation{
 		{Name: "MessageSession", Response: "MessageSessionResponse", Access: Chat, Effect: Mutation, Since: "0.1", handle: messageSession,
 			Route: &Route{Method: "POST", Path: "/sessions/{sessionId}/messages", Summary: "Send a message",
-				Note:    "Answers when the turn has ended; with `Prefer: respond-async`, as soon as the message is durable, with 202. A message that waits behind another turn has an empty assistantEventId: follow the stream.",
+				Note:    "Answers when the turn has ended; with `Prefer: respond-async`, as soon as the message is durable, with 202. A message that waits behind another turn, or whose turn waits for children or a person, has an empty assistantEventId: follow the stream.",
 				Request: MessageFields{}, Reply: TurnAnswer{}, present: presentTurn}},
 		{Name: "RetrySession", Response: "RetrySessionResponse", Access: Chat, Effect: Mutation, Since: "0.1", handle: retrySession,
 			Route: &Route{Method: "POST", Path: "/sessions/{sessionId}/retry", Summary: "Run a failed turn again",

@@ -30,8 +30,8 @@ type Conversation struct {
 	failure string
 	// stopped says that the turn was interrupted, streaming that pieces of a message came and the message did not yet.
 	stopped, streaming bool
-	// parked says that the turn was answered before its end.
-	parked bool
+	// parked says that the turn was answered before its end, and children that it waits for children: it goes on by itself.
+	parked, children bool
 	// joined says that the live stream of the session has begun, whole that every piece of the message that is being written
 	// has come. A message that began before has no known start, so only its event is shown.
 	joined, whole bool
@@ -188,6 +188,7 @@ func (c *Conversation) show(f client.Frame) {
 		var s wire.SessionInfo
 		if json.Unmarshal(f.Value, &s) == nil && s.ID == c.session {
 			c.status = s.Status
+			c.children = c.children && c.status != statusWorking
 			c.view.Session(s)
 		}
 	}

@@ -145,3 +145,27 @@ func TestARefusedMessageIsTheServersError(t *testing.T) {
 		t.Errorf("Say() after the end of its context = %v", err)
 	}
 }
+
+func TestATurnThatWaitsForChildrenIsShownToItsEnd(t *testing.T) {
+	t.Parallel()
+	c, s, _, m := setup(t,
+		scripted.Turn{Match: scripted.Match{User: "go"}, Steps: []scripted.Step{{Text: "I hand it on."}, {Call: &scripted.Call{ID: "c1", Name: "delegate", Arguments: `{"title":"A task","brief":"Count THEM."}`}}}},
+		scripted.Turn{Match: scripted.Match{User: "THEM"}, Steps: []scripted.Step{{Gate: "counted"}, {Text: "Three."}}},
+		scripted.Turn{Match: scripted.Match{Result: "Three."}, Steps: []scripted.Step{{Text: "There are three."}}},
+	)
+	said := make(chan error, 1)
+	go func() { said <- c.Say(t.Context(), "go", s.Own) }()
+	<-m.Reached("counted")
+	select {
+	case err := <-said:
+		t.Fatalf("Say() returned %v while a child works", err)
+	default:
+	}
+	m.Open("counted")
+	if err := <-said; err != nil {
+		t.Fatalf("Say() = %v", err)
+	}
+	if out := s.out.String(); !strings.HasPrefix(out, "I hand it on.\n") || !strings.HasSuffix(out, "There are three.\n") {
+		t.Errorf("screen: %q", out)
+	}
+}

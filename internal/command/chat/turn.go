@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,7 +61,7 @@ func (c *Conversation) Stop(ctx context.Context) (bool, error) {
 
 // turn carries out a request that is answered when the turn ends, and shows the stream meanwhile.
 func (c *Conversation) turn(ctx context.Context, request func(context.Context) (wire.MessageSessionResponse, error)) error {
-	c.failure, c.stopped, c.streaming, c.parked = "", false, false, false
+	c.failure, c.stopped, c.streaming, c.parked, c.children = "", false, false, false, false
 	c.release()
 	if err := c.join(ctx); err != nil {
 		return err
@@ -159,8 +160,8 @@ func (c *Conversation) answer(ctx context.Context, request func(context.Context)
 // settleTime bounds the wait for frames that the server says exist.
 const settleTime = 3 * time.Second
 
-// settle shows everything up to the present end of the log, and goes on as long as the session works: the answer to a message
-// that queued behind another turn comes at once.
+// settle shows everything up to the present end of the log, and goes on as long as the session works or waits for children: the answer
+// to a message that queued behind another turn, or whose turn is parked, comes at once.
 func (c *Conversation) settle(ctx context.Context) error {
 	for {
 		missing, working, err := c.missing(ctx)
@@ -187,7 +188,21 @@ func (c *Conversation) missing(ctx context.Context) ([]wire.SessionEvent, bool, 
 		return nil, false, err
 	}
 	c.status = reply.Session.Status
-	return reply.Events, reply.Session.Status == statusWorking, nil
+	if c.parked && c.status != statusWorking {
+		c.children, err = c.delegates(ctx)
+	}
+	return reply.Events, c.status == statusWorking || c.children, err
+}
+
+// delegates tells whether a turn of the session waits for children, and for nothing that a person has to do.
+func (c *Conversation) delegates(ctx context.Context) (bool, error) {
+	reply, err := retried(ctx, c, func(ctx context.Context) (wire.ListRunsResponse, error) {
+		return client.Call[wire.ListRunsResponse](ctx, c.client, "ListRuns", map[string]any{"sessionId": c.session, "status": "waiting"})
+	})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(reply.Runs, func(r wire.RunInfo) bool { return r.Wait != nil && r.Wait.Reason == "children" }), nil
 }
 
 // await shows frames until the given events have come, or, with idle, until the session no longer works. What an interrupted
@@ -199,14 +214,14 @@ func (c *Conversation) await(ctx context.Context, events []wire.SessionEvent, id
 		end = events[len(events)-1].Seq
 	}
 	timeout := c.clock.After(settleTime)
-	for c.last < end || idle && c.status == statusWorking || c.stopped && c.streaming {
+	for c.last < end || idle && (c.status == statusWorking || c.children) || c.stopped && c.streaming {
 		select {
 		case f := <-c.frames:
 			c.show(f)
 		case reason := <-c.lost:
 			c.view.Lost(reason)
 		case <-c.interrupts:
-			c.stopped = true
+			c.stopped, c.children = true, false
 			_, _ = c.Stop(ctx)
 		case <-timeout:
 			return
