@@ -192,6 +192,8 @@ type MessageSessionRequest struct {
 type MessageSessionResponse struct {
 	SessionID        string `json:"sessionId"`
 	AssistantEventID string `json:"assistantEventId"`
+	// ContinuedToSessionID is the session in which the agent goes on with the work of this one.
+	ContinuedToSessionID string `json:"continuedToSessionId,omitempty"`
 }
 
 // StopSessionResponse tells whether anything was stopped.

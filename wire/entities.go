@@ -90,6 +90,19 @@ type SessionInfo struct {
 	// Thoroughness is the session's own, quick, normal or deep; absent when it is its agent's.
 	Thoroughness string           `json:"thoroughness,omitempty"`
 	Activity     *SessionActivity `json:"activity,omitempty"`
+	// ContinuedFrom is the session whose work this one goes on with, ContinuedTo the one in which it goes on.
+	ContinuedFrom *SessionContinuationLink `json:"continuedFrom,omitempty"`
+	ContinuedTo   *SessionContinuationLink `json:"continuedTo,omitempty"`
+}
+
+// SessionContinuationLink names the session on the other side of a continuation, with the title that it had then. Reason is
+// context_pressure, topic_change, phase_change, refocus, user_request, other, or what the agent wrote.
+type SessionContinuationLink struct {
+	ContinuationID string `json:"continuationId"`
+	SessionID      string `json:"sessionId"`
+	Title          string `json:"title,omitempty"`
+	Reason         string `json:"reason"`
+	CreatedAt      int64  `json:"createdAt"`
 }
 
 // SessionActivity is the time and the sender (user or agent) of a session's latest message.

@@ -33,6 +33,12 @@ beforeAll(async () => {
     },
     { match: { user: "big" }, steps: [{ text: "Read it all." }], usage: { Input: 110_000, Output: 500 } },
     { match: { user: "half" }, steps: [{ text: "Read most." }], usage: { Input: 95_000, Output: 500 } },
+    {
+      match: { user: "afresh" },
+      steps: [{ call: { name: "continue_session", arguments: JSON.stringify({
+        reason: "topic_change", title: "The other shore", description: "Goes on.", handoff: { purpose: "Cross the river", currentRequest: "Cross" },
+      }) } }],
+    },
     { repeat: true, steps: [{ text: "An ordinary answer." }] },
   ]);
   await rig.start();
@@ -450,4 +456,17 @@ describe("a long conversation", () => {
     await log(page).getByText("news", { exact: true }).waitFor();
     await expect.poll(() => log(page).getAttribute("data-at-end")).toBe("true");
   });
+});
+
+it("leads to the conversation in which the agent goes on, and back", async () => {
+  const session = await rig.server.session(agent, "This shore");
+  await rig.server.say(session, "begin afresh");
+  const page = await rig.page(`/sessions/${session}`);
+  await page.getByRole("link", { name: "The other shore" }).last().click();
+  await page.getByRole("heading", { name: "The other shore" }).waitFor();
+  await page.getByRole("log").getByText("An ordinary answer.").waitFor();
+  await accessible(page);
+  await shoot(page, "continued");
+  await page.getByText("Goes on with This shore").getByRole("link").click();
+  await page.getByRole("heading", { name: "This shore" }).waitFor();
 });

@@ -57,10 +57,14 @@ func TestAThreadGoesOnInAFreshOneThatAnswersTheUser(t *testing.T) {
 		if _, err := h.Send(session, "Hello."); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Send(session, "How many *herons*?"); err != nil {
+		answer, err := h.Send(session, "How many *herons*?")
+		if err != nil {
 			t.Fatal(err)
 		}
 		next, result := successor(t, h, session)
+		if answer.ContinuedToSessionID != next {
+			t.Errorf("the answer is %+v", answer)
+		}
 		events := h.Events(next)
 		if events[0].Role != "user" || events[0].Actor != "system" || events[1].Content != "How many *herons*?" || events[len(events)-1].Content != "Seven herons." {
 			t.Fatalf("the successor is %+v", events)
@@ -89,6 +93,10 @@ func TestAThreadGoesOnInAFreshOneThatAnswersTheUser(t *testing.T) {
 		if before.Session.Title == "Herons" {
 			t.Error("the predecessor was renamed")
 		}
+		to, from := before.Session.ContinuedTo, got.Session.ContinuedFrom
+		if to == nil || from == nil || to.SessionID != next || from.SessionID != session || to.Title != "Herons" || to.Reason == "" || to.ContinuationID != result["continuationId"] || *from != (wire.SessionContinuationLink{ContinuationID: to.ContinuationID, SessionID: session, Title: before.Session.Title, Reason: to.Reason, CreatedAt: to.CreatedAt}) {
+			t.Errorf("the links are %+v and %+v", to, from)
+		}
 		for _, r := range servertest.Call[wire.ListRunsResponse](h, "ListRuns", map[string]any{"sessionId": next}).Runs {
 			if r.ContinuedFromRunID == "" || r.Status != "succeeded" {
 				t.Errorf("the successor's run is %+v", r)
@@ -105,6 +113,10 @@ func TestAThreadGoesOnInAFreshOneThatAnswersTheUser(t *testing.T) {
 		last := m.Requests()[len(m.Requests())-1].Body
 		if !strings.Contains(string(last), "continued_from") || !strings.Contains(string(last), `Count`) {
 			t.Errorf("the successor was asked %s", last)
+		}
+		servertest.Call[wire.DeleteSessionResponse](h, "DeleteSession", map[string]any{"sessionId": session})
+		if alone := servertest.Call[wire.GetSessionResponse](h, "GetSession", map[string]any{"sessionId": next}).Session; alone.ContinuedFrom != nil {
+			t.Errorf("a session that is gone is linked: %+v", alone.ContinuedFrom)
 		}
 	})
 }

@@ -240,8 +240,10 @@ type TurnAnswer struct {
 	SessionID        string  `json:"sessionId"`
 	AssistantEventID *string `json:"assistantEventId,omitempty"`
 	Text             *string `json:"text,omitempty"`
-	RunID            string  `json:"runId,omitempty"`
-	Seq              int64   `json:"seq,omitempty"`
+	// ContinuedToSessionID is the session in which the agent goes on with the work of this one.
+	ContinuedToSessionID string `json:"continuedToSessionId,omitempty"`
+	RunID                string `json:"runId,omitempty"`
+	Seq                  int64  `json:"seq,omitempty"`
 }
 
 func presentTurn(ctx context.Context, c *Call, r Result) (Result, error) {
@@ -250,7 +252,7 @@ func presentTurn(ctx context.Context, c *Call, r Result) (Result, error) {
 	}
 	answer := r.Value.(wire.MessageSessionResponse)
 	text := ""
-	out := TurnAnswer{SessionID: answer.SessionID, AssistantEventID: &answer.AssistantEventID, Text: &text}
+	out := TurnAnswer{SessionID: answer.SessionID, AssistantEventID: &answer.AssistantEventID, Text: &text, ContinuedToSessionID: answer.ContinuedToSessionID}
 	if answer.AssistantEventID == "" {
 		return Result{Value: out}, nil
 	}

@@ -387,7 +387,7 @@ func (c *Call) answer(ctx context.Context, p pending, await func(context.Context
 			return Result{}, fmt.Errorf("decode output of run %s: %w", run.ID, err)
 		}
 	}
-	answer.AssistantEventID = output.AssistantEventID
+	answer.AssistantEventID, answer.ContinuedToSessionID = output.AssistantEventID, output.ContinuedTo
 	return Result{Value: answer}, nil
 }
 

@@ -42,12 +42,46 @@ func (l *Log) Continue(tx store.Tx, c Continuation) (Continuation, error) {
 	if err != nil {
 		return c, fmt.Errorf("record a continuation: %w", err)
 	}
-	s, err := Get(tx, c.Predecessor)
+	from, err := Get(tx, c.Predecessor)
 	if err != nil {
 		return c, err
 	}
-	l.changed(tx, &s, ReasonContinued)
+	to, err := Get(tx, c.Successor)
+	if err != nil {
+		return c, err
+	}
+	if to.ContinuedFrom, err = link(tx, "continued_from", to.ID, &from, c); err != nil {
+		return c, err
+	}
+	if from.ContinuedTo, err = link(tx, "continued_to", from.ID, &to, c); err != nil {
+		return c, err
+	}
+	l.changed(tx, &to, ReasonUpdated)
+	l.changed(tx, &from, ReasonContinued)
 	return c, nil
+}
+
+// link writes one side of a continuation into a session: a column, and the session that it names.
+func link(tx store.Tx, column, session string, other *Session, c Continuation) (*wire.SessionContinuationLink, error) {
+	out := &wire.SessionContinuationLink{ContinuationID: c.ID, SessionID: other.ID, Title: other.Title, Reason: c.Reason, CreatedAt: c.CreatedAt}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode a link: %w", err)
+	}
+	if _, err := tx.Exec(`UPDATE sessions SET `+column+` = ? WHERE id = ?`, string(text), session); err != nil {
+		return nil, fmt.Errorf("link a continuation: %w", err)
+	}
+	return out, nil
+}
+
+func decodeLink(text sql.NullString, into **wire.SessionContinuationLink) error {
+	if !text.Valid {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text.String), into); err != nil {
+		return fmt.Errorf("decode a continuation: %w", err)
+	}
+	return nil
 }
 
 // ContinuedBy is the continuation that a call made, and false when it made none.

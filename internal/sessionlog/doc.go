@@ -98,24 +98,26 @@ type Session struct {
 	Account string
 	Agent   string
 	// CreatedBy is the account that opened it; empty when that is not known.
-	CreatedBy       string
-	Title           string
-	TitleSource     string
-	Description     string
-	Status          string
-	Parent          string
-	Run             string
-	Plan            *wire.RunPlan
-	ModelOverride   *wire.ModelOverride
-	Thoroughness    string
-	LastSeq         int64
-	LastEventAt     int64
-	LastEventKind   string
-	LastMessageAt   int64
-	LastMessageFrom string
-	CreatedAt       int64
-	UpdatedAt       int64
-	Children        int64
+	CreatedBy     string
+	Title         string
+	TitleSource   string
+	Description   string
+	Status        string
+	Parent        string
+	Run           string
+	Plan          *wire.RunPlan
+	ModelOverride *wire.ModelOverride
+	Thoroughness  string
+	// ContinuedFrom and ContinuedTo are the other sides of continuations, nil where there is none.
+	ContinuedFrom, ContinuedTo *wire.SessionContinuationLink
+	LastSeq                    int64
+	LastEventAt                int64
+	LastEventKind              string
+	LastMessageAt              int64
+	LastMessageFrom            string
+	CreatedAt                  int64
+	UpdatedAt                  int64
+	Children                   int64
 }
 
 // Info is the session as its readers see it.
@@ -124,6 +126,7 @@ func (s *Session) Info() wire.SessionInfo {
 		ID: s.ID, Account: s.Account, AgentID: s.Agent, Title: s.Title, Status: s.Status, CreatedAt: s.CreatedAt,
 		UpdatedAt: s.UpdatedAt, ParentSessionID: s.Parent, RunID: s.Run, Plan: s.Plan, ModelOverride: s.ModelOverride,
 		Description: s.Description, Thoroughness: s.Thoroughness, ChildSessionCount: s.Children,
+		ContinuedFrom: s.ContinuedFrom, ContinuedTo: s.ContinuedTo,
 	}
 	if s.LastMessageAt > 0 {
 		info.Activity = &wire.SessionActivity{MessageAt: s.LastMessageAt, MessageFrom: s.LastMessageFrom}

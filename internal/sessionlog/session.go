@@ -31,13 +31,13 @@ const (
 )
 
 const sessionColumns = `id, account_id, agent_id, created_by, title, title_source, description, status, parent_session_id, run_id,
-	plan, model_override, thoroughness, last_seq, last_event_at, last_event_kind, last_message_at, last_message_from, created_at,
+	plan, model_override, thoroughness, continued_from, continued_to, last_seq, last_event_at, last_event_kind, last_message_at, last_message_from, created_at,
 	updated_at, (SELECT count(*) FROM sessions c WHERE c.parent_session_id = sessions.id)`
 
 func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 	var s Session
-	var parent, run, plan, override sql.NullString
-	err := row.Scan(&s.ID, &s.Account, &s.Agent, &s.CreatedBy, &s.Title, &s.TitleSource, &s.Description, &s.Status, &parent, &run, &plan, &override, &s.Thoroughness,
+	var parent, run, plan, override, from, to sql.NullString
+	err := row.Scan(&s.ID, &s.Account, &s.Agent, &s.CreatedBy, &s.Title, &s.TitleSource, &s.Description, &s.Status, &parent, &run, &plan, &override, &s.Thoroughness, &from, &to,
 		&s.LastSeq, &s.LastEventAt, &s.LastEventKind, &s.LastMessageAt, &s.LastMessageFrom, &s.CreatedAt, &s.UpdatedAt, &s.Children)
 	if err != nil {
 		return Session{}, err
@@ -53,7 +53,7 @@ func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 			return Session{}, fmt.Errorf("session %s: decode model override: %w", s.ID, err)
 		}
 	}
-	return s, nil
+	return s, errors.Join(decodeLink(from, &s.ContinuedFrom), decodeLink(to, &s.ContinuedTo))
 }
 
 // CreateParams describe a session to create.
@@ -316,6 +316,8 @@ func (l *Log) Delete(tx store.Tx, sessionID string) error {
 	for _, stmt := range []string{
 		`DELETE FROM session_events WHERE session_id = ?`,
 		`DELETE FROM session_attachments WHERE session_id = ?`,
+		`UPDATE sessions SET continued_from = NULL WHERE id IN (SELECT successor_id FROM session_continuations WHERE predecessor_id = ?)`,
+		`UPDATE sessions SET continued_to = NULL WHERE id IN (SELECT predecessor_id FROM session_continuations WHERE successor_id = ?)`,
 		`DELETE FROM session_continuations WHERE successor_id = ?`,
 		`DELETE FROM session_continuations WHERE predecessor_id = ?`,
 		`DELETE FROM person_actions WHERE session_id = ?`,

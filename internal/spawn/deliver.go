@@ -21,6 +21,8 @@ type Output struct {
 	AssistantEventID string `json:"assistantEventId,omitempty"`
 	// Result is the typed result of a child that has to deliver one.
 	Result json.RawMessage `json:"result,omitempty"`
+	// ContinuedTo is the session in which the turn goes on, when it ended so.
+	ContinuedTo string `json:"continuedToSessionId,omitempty"`
 	// UnmetObligations is what the turn still owed when it ended.
 	UnmetObligations []wire.UnmetObligation `json:"unmetObligations,omitempty"`
 }

@@ -731,6 +731,14 @@ export interface SessionActivity {
   messageFrom: string;
 }
 
+export interface SessionContinuationLink {
+  continuationId: string;
+  createdAt: number;
+  reason: string;
+  sessionId: string;
+  title?: string;
+}
+
 export interface SessionEvent {
   createdAt: number;
   event: Record<string, unknown>;
@@ -749,6 +757,8 @@ export interface SessionInfo {
   activity?: SessionActivity;
   agentId: string;
   childSessionCount?: number;
+  continuedFrom?: SessionContinuationLink;
+  continuedTo?: SessionContinuationLink;
   createdAt: number;
   description?: string;
   id: string;
@@ -885,6 +895,7 @@ export interface ToolInput {
 
 export interface TurnAnswer {
   assistantEventId?: string;
+  continuedToSessionId?: string;
   runId?: string;
   seq?: number;
   sessionId: string;

@@ -64,6 +64,7 @@ function Conversation({ sessionId }: { sessionId: string }) {
       </div>
       <div className="session-foot">
         <div className="session-foot-inner">
+          {session && <Lineage session={session} />}
           {session && <Asked session={session} agent={agent} />}
           {session && <RunCard store={store} session={session} choice={choice} />}
           <Composer id={sessionId} send={(draft: Draft) => sendDraft(sessionId, draft, store)} placeholder={`Message ${name}`} busy={session === undefined}>
@@ -72,6 +73,32 @@ function Conversation({ sessionId }: { sessionId: string }) {
         </div>
       </div>
     </div>
+  );
+}
+
+/** The conversations on the other sides of continuations. */
+function Lineage({ session }: { session: Session }) {
+  const { continuedFrom: from, continuedTo: to } = session;
+  if (!from && !to) return null;
+  return (
+    <p className="row wrap small muted lineage">
+      {from && (
+        <span>
+          Goes on with{" "}
+          <Link to="/sessions/$sessionId" params={{ sessionId: from.sessionId }}>
+            {from.title || "an untitled conversation"}
+          </Link>
+        </span>
+      )}
+      {to && (
+        <span>
+          Goes on in{" "}
+          <Link to="/sessions/$sessionId" params={{ sessionId: to.sessionId }}>
+            {to.title || "an untitled conversation"}
+          </Link>
+        </span>
+      )}
+    </p>
   );
 }
 
