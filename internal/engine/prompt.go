@@ -53,6 +53,8 @@ type state struct {
 	index      string
 	session    sessionlog.Session
 	concurrent []string
+	// members are those who share the agent.
+	members []member
 	// usage says how full the model's context is; empty when the conversation cannot go on in a fresh one.
 	usage string
 	// budget is that of the run, or of a run that a person would start; started is how many children it has started, and children are
@@ -75,8 +77,8 @@ func (e *Engine) readState(tx store.Tx, session sessionlog.Session, def wire.Age
 		return state{}, err
 	}
 	st := state{now: e.opts.Clock.Now(), held: held, index: held.Index(summary.String()), session: session, budget: spawn.RootBudget(&session, def)}
-	if r == nil {
-		return st, nil
+	if st.members, err = readMembers(tx, &session); err != nil || r == nil {
+		return st, err
 	}
 	st.budget = r.Budget.OrNormal()
 	if st.started, err = runs.Started(tx, r.ID); err != nil {
@@ -97,6 +99,7 @@ func (s *state) volatile() string {
 	fmt.Fprintf(&b, "<time>%s</time>\n", s.now.UTC().Format(time.RFC3339))
 	fmt.Fprintf(&b, "<space>\n%s\n</space>\n", escape(s.index))
 	fmt.Fprintf(&b, "<session_status title=%s>%s</session_status>\n", frameJSON(s.session.Title), escape(s.session.Description))
+	b.WriteString(membersBlock(s.members))
 	b.WriteString(s.usage)
 	s.delegation(&b)
 	if p := s.session.Plan; p != nil && len(p.Steps) > 0 {
