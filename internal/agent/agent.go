@@ -167,10 +167,15 @@ func ListFor(tx store.Tx, account string, p store.Page) (page []Agent, more bool
 }
 
 // OwnedBy lists the agents of an account.
-func OwnedBy(tx store.Tx, account string) (out []Agent, err error) {
-	rows, err := tx.Query(`SELECT `+columns+` FROM agents WHERE account_id = ? ORDER BY id`, account)
+func OwnedBy(tx store.Tx, account string) ([]Agent, error) {
+	return Where(tx, `account_id = ?`, account)
+}
+
+// Where lists the agents of which a condition in SQL holds.
+func Where(tx store.Tx, condition string, args ...any) (out []Agent, err error) {
+	rows, err := tx.Query(`SELECT `+columns+` FROM agents WHERE `+condition+` ORDER BY id`, args...)
 	if err != nil {
-		return nil, fmt.Errorf("list an account's agents: %w", err)
+		return nil, fmt.Errorf("list agents: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {

@@ -25,8 +25,6 @@ const (
 	MaxKeys = 32
 	// MaxMetadata bounds metadata in CBOR.
 	MaxMetadata = 16 << 10
-	// MaxPromptBlocks bounds the block form of a prompt in CBOR; its Markdown form has prompt.MaxBytes.
-	MaxPromptBlocks = 8 << 20
 )
 
 var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
@@ -87,28 +85,7 @@ func levels() []string    { return []string{"minimal", "low", "medium", "high", 
 func approvals() []string { return []string{"required", "never"} }
 func presets() []string   { return []string{"quick", "normal", "deep"} }
 
-func systemPrompt(v any) (wire.PromptBlocks, error) {
-	list, isList := v.([]any)
-	if !isList {
-		markdown, err := bounded.Text(v, "System prompt", prompt.MaxBytes)
-		if err != nil {
-			return nil, err
-		}
-		return prompt.Parse(markdown, nil), nil
-	}
-	blocks, err := prompt.Blocks(list)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := dagcbor.Marshal(blocks)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.ValidationFailed, "System prompt is invalid")
-	}
-	if len(raw) > MaxPromptBlocks || len(prompt.Markdown(blocks)) > prompt.MaxBytes {
-		return nil, fault.Invalid("System prompt is too large")
-	}
-	return blocks, nil
-}
+func systemPrompt(v any) (wire.PromptBlocks, error) { return prompt.Read(v, "System prompt") }
 
 func enabledModels(v any) ([]wire.ModelChoice, error) {
 	items, err := list(v, "Enabled models")

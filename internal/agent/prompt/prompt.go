@@ -6,13 +6,15 @@
 // inside code. Markdown also renders blocks that editors made: annotations, images, files, embeds, tables, unknown types.
 // This is not the dialect of hypermedia documents, which lives elsewhere.
 //
-// prompt belongs to agent (tier 2) and imports wire and fault.
+// prompt belongs to agent (tier 2) and imports dagcbor, wire, bounded and fault.
 package prompt
 
 import (
 	"crypto/rand"
 	"encoding/base64"
 
+	"github.com/loam-agents/loam/dagcbor"
+	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/wire"
 )
@@ -25,7 +27,34 @@ const (
 	MaxBlocks = 32768
 	// MaxBytes bounds the Markdown form of a prompt, and with it the texts of all its blocks together.
 	MaxBytes = 64 << 10
+	// MaxEncoded bounds the block form of a prompt in CBOR.
+	MaxEncoded = 8 << 20
 )
+
+// Read checks a prompt as a client sends it, Markdown or a block array, and returns it as blocks. label names it in errors, which are
+// fault.Invalid.
+func Read(v any, label string) (wire.PromptBlocks, error) {
+	list, isList := v.([]any)
+	if !isList {
+		markdown, err := bounded.Text(v, label, MaxBytes)
+		if err != nil {
+			return nil, err
+		}
+		return Parse(markdown, nil), nil
+	}
+	blocks, err := Blocks(list)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := dagcbor.Marshal(blocks)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.ValidationFailed, "%s is invalid", label)
+	}
+	if len(raw) > MaxEncoded || len(Markdown(blocks)) > MaxBytes {
+		return nil, fault.Invalid("%s", wire.MsgTooLarge(label))
+	}
+	return blocks, nil
+}
 
 // IDSource returns a fresh block id at every call.
 type IDSource func() string
