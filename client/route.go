@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -31,7 +32,7 @@ type route struct {
 // routes are the actions that a token can carry out, by name. A test compares them with the server's own list.
 func routes() map[string]route {
 	get, post, put, patch, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
-	return map[string]route{
+	out := map[string]route{
 		"GetCaller":     {method: get, path: "/me"},
 		"ListAgents":    {method: get, path: "/agents"},
 		"CreateAgent":   {method: post, path: "/agents"},
@@ -123,6 +124,23 @@ func routes() map[string]route {
 		"ListSignIns":      {method: get, path: "/sign-ins"},
 		"CreateSignInLink": {method: post, path: "/sign-ins"},
 		"DeleteSignIn":     {method: del, path: "/sign-ins/{signInId}"},
+	}
+	maps.Copy(out, triggerRoutes())
+	return out
+}
+
+// triggerRoutes are those of triggers.
+func triggerRoutes() map[string]route {
+	get, post, patch, del := http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	return map[string]route{
+		"ListAgentTriggers":    {method: get, path: "/agents/{agentId}/triggers"},
+		"CreateAgentTrigger":   {method: post, path: "/agents/{agentId}/triggers"},
+		"PreviewAgentTrigger":  {method: post, path: "/agents/{agentId}/trigger-preview"},
+		"GetAgentTrigger":      {method: get, path: "/triggers/{triggerId}"},
+		"UpdateAgentTrigger":   {method: patch, path: "/triggers/{triggerId}"},
+		"DeleteAgentTrigger":   {method: del, path: "/triggers/{triggerId}"},
+		"CombineAgentTriggers": {method: post, path: "/triggers/{triggerId}/combine"},
+		"RunAgentTrigger":      {method: post, path: "/triggers/{triggerId}/run"},
 	}
 }
 

@@ -125,6 +125,8 @@ type GetSessionResponse struct {
 	SystemPromptMarkdown string         `json:"systemPromptMarkdown"`
 	ContextWindow        int64          `json:"contextWindow,omitempty"`
 	HasMoreBefore        bool           `json:"hasMoreBefore,omitempty"`
+	// TriggerContext is the firing that the session began with.
+	TriggerContext *SessionTriggerContext `json:"triggerContext,omitempty"`
 }
 
 // SessionEventRequest names an event of a session.

@@ -90,6 +90,8 @@ type SessionInfo struct {
 	// Thoroughness is the session's own, quick, normal or deep; absent when it is its agent's.
 	Thoroughness string           `json:"thoroughness,omitempty"`
 	Activity     *SessionActivity `json:"activity,omitempty"`
+	// StartedByTrigger is the firing that the session began with.
+	StartedByTrigger *SessionTrigger `json:"startedByTrigger,omitempty"`
 	// ContinuedFrom is the session whose work this one goes on with, ContinuedTo the one in which it goes on.
 	ContinuedFrom *SessionContinuationLink `json:"continuedFrom,omitempty"`
 	ContinuedTo   *SessionContinuationLink `json:"continuedTo,omitempty"`

@@ -16,6 +16,8 @@ const (
 	SinceSessionCount = 2
 	// SinceTruncated: a page of a session's events holds the beginnings of large ones.
 	SinceTruncated = 3
+	// SinceCompound: triggers wait for groups of activities, replies, and comments on documents of an account.
+	SinceCompound = 3
 )
 
 // Changes lists the differences between the versions, oldest first. The document of the protocol is generated from it, and a
@@ -32,6 +34,11 @@ func Changes() []Change {
 			"`GetSession` with `beforeSeq` or `limit` answers an event of more than 64 KiB with `truncated: true` and a shortened payload; " +
 				"`GetSessionEvent` has it whole",
 			"every event is whole",
+		},
+		{
+			SinceCompound, "triggers of several activities",
+			"sources `activity`, `comment-reply` and `document-author-comment`",
+			"`ListAgentTriggers` leaves such triggers out; other actions on them answer 426 with `protocol_too_old`",
 		},
 	}
 }

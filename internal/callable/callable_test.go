@@ -224,7 +224,7 @@ func TestTheIndexFitsItsBudgetWhateverTheTools(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, storetest.SQLite(t), nil)
 	def := wire.AgentDefinition{McpServers: []string{"hub", "few"}}
-	if got := b.held(granting()).Index("memory/ — empty"); got != "memory/ — empty" {
+	if got := b.held(granting()).Index("memory/ — empty", "", ""); got != "memory/ — empty" {
 		t.Errorf("without tools: %s", got)
 	}
 	for i := range 7 {
@@ -233,13 +233,17 @@ func TestTheIndexFitsItsBudgetWhateverTheTools(t *testing.T) {
 	b.put(true, lambda("mine"), remote("few", "x"))
 	want := "tools/ — use them with `call`; a contract stands at ~/tools/NAME\n- alpha — Does alpha.\n- beta — Does beta.\n- few__x — Far. (few MCP)\n" +
 		"- hub__* — 7 tools; search_tools finds one\n- mine — Made. (authored)\nmemory/ — empty"
-	if got := b.held(def).Index("memory/ — empty"); got != want {
+	if got := b.held(def).Index("memory/ — empty", "", ""); got != want {
 		t.Errorf("index:\n%s", got)
 	}
 	for i := range 60 {
 		b.put(true, lambda(fmt.Sprintf("tool-%d", i)))
 	}
-	got := b.held(def).Index(strings.Repeat("é", 4000))
+	if got := b.held(def).Index("memory", "triggers/ — "+strings.Repeat("x", callable.MaxIndex), "triggers/ — 9 active"); len(got) > callable.MaxIndex ||
+		!strings.HasSuffix(got, "\nmemory\ntriggers/ — 9 active") {
+		t.Errorf("%d bytes: %.200s", len(got), got)
+	}
+	got := b.held(def).Index(strings.Repeat("é", 4000), "", "")
 	if len(got) > callable.MaxIndex || !strings.HasPrefix(got, "tools/ — 71 tools through `call`") || !strings.HasSuffix(got, "é…") {
 		t.Errorf("%d bytes: %.200s", len(got), got)
 	}

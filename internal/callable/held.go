@@ -88,20 +88,21 @@ const (
 	maxListed = 6
 )
 
-// Index is the Space index: the tools, and a line about memory. Its texts were written by many: whoever puts it into a prompt
-// escapes it.
-func (h *Held) Index(memory string) string {
+// Index is the Space index: the tools, and lines about memory and triggers. When there is no room, tools and then triggers become counts;
+// short is what the line about triggers becomes. Its texts were written by many: whoever puts it into a prompt escapes it.
+func (h *Held) Index(memory, triggers, short string) string {
 	if len(memory) > maxMemoryLine {
 		memory = strings.ToValidUTF8(memory[:maxMemoryLine-len("…")], "") + "…"
 	}
 	tools := h.lines
-	if len(tools)+len(memory)+1 > MaxIndex {
+	if len(tools)+len(memory)+len(triggers)+2 > MaxIndex {
 		tools = h.count
 	}
-	if tools == "" {
-		return memory
+	if len(tools)+len(memory)+len(triggers)+2 > MaxIndex {
+		triggers = short
 	}
-	return tools + "\n" + memory
+	lines := slices.DeleteFunc([]string{tools, memory, triggers}, func(line string) bool { return line == "" })
+	return strings.Join(lines, "\n")
 }
 
 // index makes the lines about tools.

@@ -12,6 +12,7 @@ import (
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/trigger"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -29,8 +30,11 @@ The last message of every request is a block of current state made by the server
 // maxChildrenShown is how many children the current state names.
 const maxChildrenShown = 20
 
-// maxMemoryNames is how many entries of memory the Space index names (spec §7.2).
-const maxMemoryNames = 12
+// So many entries of memory and so many active triggers the Space index names (spec §7.2).
+const (
+	maxMemoryNames  = 12
+	maxTriggerNames = 16
+)
 
 // stablePrompt is the part of the prompt that only a change of the definition changes.
 func stablePrompt(def wire.AgentDefinition) string {
@@ -72,11 +76,16 @@ func (e *Engine) readState(tx store.Tx, session sessionlog.Session, def wire.Age
 	if err != nil {
 		return state{}, err
 	}
-	summary, err := memory.Summarize(tx, session.Agent, maxMemoryNames)
+	files, err := memory.Summarize(tx, session.Agent, maxMemoryNames)
 	if err != nil {
 		return state{}, err
 	}
-	st := state{now: e.opts.Clock.Now(), held: held, index: held.Index(summary.String()), session: session, budget: spawn.RootBudget(&session, def)}
+	triggers, err := trigger.Summarize(tx, session.Agent, maxTriggerNames)
+	if err != nil {
+		return state{}, err
+	}
+	index := held.Index(files.String(), triggers.String(), triggers.Short())
+	st := state{now: e.opts.Clock.Now(), held: held, index: index, session: session, budget: spawn.RootBudget(&session, def)}
 	if st.members, err = readMembers(tx, &session); err != nil || r == nil {
 		return st, err
 	}

@@ -45,6 +45,7 @@ func build(t *testing.T, cfg server.Config) world {
 	w.capability = h.Delegate(newKey(t, 30))
 	w.signIn = signIn(t, h)
 	must(t, h.Client, "SetMcpServer", object{"name": "box", "config": object{"url": "http://127.0.0.1:9/mcp"}})
+	w = w.withTriggers()
 	w.upload, w.abandoned = w.beginUpload("up.txt", 1), w.beginUpload("never.txt", 1)
 	return w
 }
@@ -111,11 +112,6 @@ func rows(w world) map[string]row {
 		"ListModelProviders":      {agent, noAgent},
 		"ListProviderModels":      {with(agent, object{"provider": "scripted"}), noAgent},
 		"DeleteModelProvider":     {object{"name": "scripted"}, "Model provider not found"},
-		"ListMcpServers":          {nil, ""},
-		"SetMcpServer":            {object{"name": "mine", "config": object{"url": "http://127.0.0.1:9/mcp"}}, ""},
-		"RefreshMcpServer":        {object{"name": "box"}, "MCP server not found"},
-		"StartMcpLogin":           {object{"name": "box"}, "MCP server not found"},
-		"DeleteMcpServer":         {object{"name": "box"}, "MCP server not found"},
 		"SetSecret":               {object{"name": "key", "value": []byte("v")}, ""},
 		"ListSecrets":             {nil, ""},
 		"DeleteSecret":            {object{"name": "kept"}, "Secret not found"},
@@ -176,6 +172,8 @@ func rows(w world) map[string]row {
 		"UploadSessionAttachment": {with(session, object{"name": "b.txt", "content": []byte("x")}), noSession},
 		"ReadSessionAttachment":   {with(session, object{"attachmentId": w.attachment}), noSession},
 	})
+	maps.Copy(out, triggerRows(w))
+	maps.Copy(out, mcpRows())
 	return out
 }
 
@@ -194,6 +192,36 @@ func runRows(w world, agent object) map[string]row {
 		"DecideApproval": {object{"approvalId": w.approval, "approve": true}, wire.MsgApprovalNotFound},
 		"StartScript":    {with(agent, object{"script": "export default async () => 1"}), noAgent},
 		"SignalRun":      {with(run, object{"signal": "go"}), noRun},
+	}
+}
+
+// mcpRows are those of MCP servers.
+func mcpRows() map[string]row {
+	return map[string]row{
+		"ListMcpServers":   {nil, ""},
+		"SetMcpServer":     {object{"name": "mine", "config": object{"url": "http://127.0.0.1:9/mcp"}}, ""},
+		"RefreshMcpServer": {object{"name": "box"}, "MCP server not found"},
+		"StartMcpLogin":    {object{"name": "box"}, "MCP server not found"},
+		"DeleteMcpServer":  {object{"name": "box"}, "MCP server not found"},
+	}
+}
+
+// triggerRows are those of triggers.
+func triggerRows(w world) map[string]row {
+	hourly := object{"name": "Hourly", "prompt": "Look.", "source": object{"type": "schedule", "schedule": object{"kind": "interval", "every": 1, "unit": "hours"}}}
+	one := object{"triggerId": w.trigger}
+	const noAgent = wire.MsgAgentNotFound
+	return map[string]row{
+		"ListAgentTriggers":   {object{"agentId": w.agent}, noAgent},
+		"CreateAgentTrigger":  {object{"agentId": w.agent, "trigger": hourly}, noAgent},
+		"PreviewAgentTrigger": {object{"agentId": w.agent, "trigger": hourly}, noAgent},
+		"GetAgentTrigger":     {one, wire.MsgTriggerNotFound},
+		"UpdateAgentTrigger":  {object{"triggerId": w.trigger, "patch": object{"name": "Renamed"}}, wire.MsgTriggerNotFound},
+		"CombineAgentTriggers": {object{
+			"triggerId": w.trigger, "otherTriggerId": w.other, "expectedUpdatedAt": w.combined[0], "otherExpectedUpdatedAt": w.combined[1],
+		}, wire.MsgTriggerNotFound},
+		"RunAgentTrigger":    {one, wire.MsgTriggerNotFound},
+		"DeleteAgentTrigger": {object{"triggerId": w.other}, wire.MsgTriggerNotFound},
 	}
 }
 
@@ -237,7 +265,7 @@ func TestEveryOperationHasARowAndAStrangerReachesNothing(t *testing.T) {
 				t.Errorf("%s by the owner: %d %s", op.Name, status, message)
 			}
 		}
-		for _, name := range []string{"DeleteAgentTool", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "DeleteSigningIdentity", "DeleteMcpServer", "CancelProviderOAuth", "StartProviderOAuth", "UnlinkKey", "RevokeSigner"} {
+		for _, name := range []string{"DeleteAgentTool", "DeleteAgentTrigger", "DeleteAgentMemoryFile", "DeleteSession", "DeleteAgent", "DeleteModelProvider", "DeleteSecret", "DeleteToken", "DeleteSignIn", "DeleteSigningIdentity", "DeleteMcpServer", "CancelProviderOAuth", "StartProviderOAuth", "UnlinkKey", "RevokeSigner"} {
 			must(t, w.h.Client, name, table[name].request)
 		}
 	})
@@ -247,7 +275,7 @@ func TestMissingAndForeignAreTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	w := asked(t, build(t, server.Config{}))
 	stranger := w.h.As(newKey(t, 7))
-	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", identity: "none", login: "none", signer: "none", approval: "none", capability: w.capability, upload: "none", abandoned: "none", remote: w.remote}
+	none := world{h: w.h, agent: "none", session: "none", run: "none", attachment: "none", token: "none", signIn: "none", identity: "none", login: "none", signer: "none", approval: "none", capability: w.capability, trigger: "none", other: "none", combined: w.combined, upload: "none", abandoned: "none", remote: w.remote}
 	foreign, missing := rows(w), rows(none)
 	for name, row := range foreign {
 		if row.gone == "" {

@@ -110,6 +110,9 @@ func createAgent(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		c.opts.Notify.AgentChanged(tx, a.Account, a.ID, notify.AgentCreated)
+		if err := c.opts.Triggers.GiveMention(tx, &a); err != nil {
+			return nil, err
+		}
 		return wire.CreateAgentResponse{AgentID: a.ID}, c.opts.Equip(tx, a)
 	})
 }
@@ -196,6 +199,9 @@ func updateAgent(ctx context.Context, c *Call) (Result, error) {
 		if err := c.opts.Equip(tx, a); err != nil {
 			return nil, err
 		}
+		if err := c.opts.Triggers.GiveMention(tx, &a); err != nil {
+			return nil, err
+		}
 		c.opts.Notify.AgentChanged(tx, a.Account, a.ID, notify.AgentUpdated)
 		tag = agentTag(a)
 		return c.agentResponse(tx, access{agent: a, role: found.role})
@@ -264,6 +270,9 @@ func deleteAgent(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		if err := memory.DeleteAll(tx, agentID); err != nil {
+			return nil, err
+		}
+		if err := c.opts.Triggers.DeleteAll(tx, agentID); err != nil {
 			return nil, err
 		}
 		if err := tooldoc.Clear(tx, agentID); err != nil {

@@ -40,6 +40,7 @@ import (
 	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/trigger"
 	"github.com/loam-agents/loam/internal/vault"
 	"github.com/loam-agents/loam/wire"
 )
@@ -178,13 +179,16 @@ type Options struct {
 	// Equip is called in the transaction that saves a definition, so that the agent has the tools which its servers offer. It may be nil.
 	Equip    func(tx store.Tx, a agent.Agent) error
 	Scripts  *script.Compiler
-	Notify   *notify.Notifier
-	Policy   account.Policy
-	Quota    *quota.Quota
-	Clock    clock.Clock
-	IDs      id.Source
-	Logger   *slog.Logger
-	StateDir func(agentID string) string
+	Triggers *trigger.Service
+	// WebhookURL is where deliveries to a webhook are sent.
+	WebhookURL func(triggerID, secret string) string
+	Notify     *notify.Notifier
+	Policy     account.Policy
+	Quota      *quota.Quota
+	Clock      clock.Clock
+	IDs        id.Source
+	Logger     *slog.Logger
+	StateDir   func(agentID string) string
 	// About is what callers are told of the server.
 	About wire.ServerInfo
 	// Passkeys are the ceremonies of the server's name.
@@ -248,7 +252,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, table: map[string]*Operation{}}
 	for _, group := range [][]Operation{agentOperations(), toolOperations(), invokeOperations(), providerOperations(), sessionOperations(), messageOperations(),
-		runOperations(), approvalOperations(), scriptOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
+		runOperations(), approvalOperations(), scriptOperations(), triggerOperations(), memoryOperations(), uploadOperations(), attachmentOperations(), secretOperations(), accessOperations(), signInOperations(), keyOperations(), signerOperations(), passkeyOperations(),
 		sharingOperations(), identityOperations(), mcpOperations(), oauthOperations()} {
 		for i := range group {
 			s.table[group[i].Name] = &group[i]

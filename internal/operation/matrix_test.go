@@ -60,7 +60,7 @@ func (m *matrix) resources(t *testing.T, agent string, c *client.Client) world {
 	must(t, m.h.Client, "WriteAgentMemoryFile", object{"agentId": agent, "path": "a.txt", "content": "secret plan"})
 	attached := must(t, c, "UploadSessionAttachment", object{"sessionId": w.session, "name": "a.txt", "content": []byte("bytes")})
 	w.attachment = attached["attachment"].(object)["id"].(string)
-	return w
+	return w.withTriggers()
 }
 
 // uploading begins an upload for the agent.
@@ -174,7 +174,7 @@ func TestEveryOperationAnswersEverybodyAsItsClassSays(t *testing.T) {
 
 // spends tells whether an operation uses up what it is about.
 func spends(name string) bool {
-	return slices.Contains([]string{"DeleteAgent", "DeleteSession", "AppendFileUploadChunk", "CommitFileUpload", "AbortFileUpload"}, name)
+	return slices.Contains([]string{"DeleteAgent", "DeleteAgentTrigger", "DeleteSession", "AppendFileUploadChunk", "CommitFileUpload", "AbortFileUpload"}, name)
 }
 
 // throwaway is an agent that may be deleted, with what an operation needs of it.
@@ -183,6 +183,7 @@ func (m *matrix) throwaway(t *testing.T, operation string) world {
 	w := world{h: m.h, agent: m.h.Agent(m.model)}
 	m.invite(t, w.agent, m.writer, collaborator.Writer)
 	w.session = m.h.Session(w.agent)
+	w = w.withTriggers()
 	if strings.Contains(operation, "Upload") {
 		w = uploading(w)
 	}

@@ -308,14 +308,19 @@ type pending struct {
 const pendingName = "loam.pendingTurn"
 
 func encodeRecord(response string, value any) ([]byte, error) {
-	switch value.(type) {
+	switch v := value.(type) {
 	case pending:
 		response = pendingName
+	case keptWithout:
+		value = v.recorded()
 	case shownOnce:
 		return wire.EncodeResponse(shownOnceName, struct{}{})
 	}
 	return wire.EncodeResponse(response, value)
 }
+
+// keptWithout is an answer with a secret: its record holds what recorded returns, which has none.
+type keptWithout interface{ recorded() any }
 
 // shownOnce is an answer with a secret, of which no record may hold a copy.
 type shownOnce interface{ shownOnce() }

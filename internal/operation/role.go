@@ -57,6 +57,9 @@ func (c *Call) permit(role string) error {
 	return fault.New(fault.PermissionDenied, wire.MsgWriteAccess)
 }
 
+// mayWrite tells whether a role may change what belongs to an agent.
+func mayWrite(role string) bool { return role == collaborator.Owner || role == collaborator.Writer }
+
 // onAgent resolves the agent and checks the caller's role. An agent that the caller may not see does not exist for it.
 func (c *Call) onAgent(tx store.Tx, agentID, notFound string) (access, error) {
 	a, err := agent.Get(tx, agentID)

@@ -83,7 +83,12 @@ func startScript(ctx context.Context, c *Call) (Result, error) {
 
 // compile checks a script.
 func (c *Call) compile(ctx context.Context, source string) (*script.Program, error) {
-	program, err := c.opts.Scripts.Compile(ctx, source)
+	return Compile(ctx, c.opts.Scripts, source)
+}
+
+// Compile checks a script. Errors are faults: validation_failed with every problem, and unavailable on a server without an engine.
+func Compile(ctx context.Context, compiler *script.Compiler, source string) (*script.Program, error) {
+	program, err := compiler.Compile(ctx, source)
 	if refused, ok := errors.AsType[*script.Refused](err); ok {
 		return nil, fault.Invalid("%s", refused.Error()).With("problems", refused.Problems)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
+	"github.com/loam-agents/loam/internal/trigger"
 	"github.com/loam-agents/loam/wire"
 )
 
@@ -162,6 +163,9 @@ func getSession(ctx context.Context, c *Call) (Result, error) {
 			}
 		}
 		if out.SystemPromptMarkdown, err = c.opts.Engine.SystemPrompt(tx, a.Definition, s); err != nil {
+			return err
+		}
+		if out.TriggerContext, err = trigger.ContextOf(tx, s.StartedByTrigger); err != nil {
 			return err
 		}
 		out.ContextWindow, err = c.window(tx, a, &s)
@@ -323,7 +327,7 @@ func sessionQuery(req *wire.ListSessionsRequest) (q sessionlog.Query, err error)
 	}
 	q.TopLevel = req.IncludeChildren != nil && !*req.IncludeChildren
 	if req.ExcludeTriggered != nil && *req.ExcludeTriggered {
-		q.Without = runs.TriggeredSession
+		q.Without = sessionlog.Triggered
 	}
 	if len(req.Cursor) > 0 && string(req.Cursor) != "null" {
 		var cursor *wire.SessionListCursor
@@ -398,6 +402,9 @@ func deleteSession(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		if err := runs.Detach(tx, sessionID, ""); err != nil {
+			return nil, err
+		}
+		if err := trigger.ForgetSession(tx, sessionID); err != nil {
 			return nil, err
 		}
 		if err := govern.DeleteSession(tx, sessionID); err != nil {

@@ -182,6 +182,20 @@ type world struct {
 	identity, login string
 	// approval is one that nobody has decided.
 	approval string
+	// trigger and other are two that can be combined, as they were changed at the times of combined.
+	trigger, other string
+	combined       [2]int64
+}
+
+// withTriggers adds the triggers.
+func (w world) withTriggers() world {
+	for i, into := range []*string{&w.trigger, &w.other} {
+		made := servertest.Call[wire.AgentTriggerResponse](w.h, "CreateAgentTrigger", object{"agentId": w.agent, "trigger": object{
+			"name": "Mentions", "prompt": "Answer.", "source": object{"type": "user-mention", "mentionedAccounts": []string{linkedKey}},
+		}}).Trigger
+		*into, w.combined[i] = made.ID, made.UpdatedAt
+	}
+	return w
 }
 
 func sorted(list []string) []string {

@@ -2,6 +2,7 @@ package operation_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -41,6 +42,21 @@ func TestEveryChangeOfTheProtocolIsTakenBackForOlderClients(t *testing.T) {
 				events := w.ask(t, protocol, "GetSession", object{"sessionId": w.session, "limit": 2})["events"].([]any)
 				return events[0].(object)["truncated"] == true
 			},
+		}
+		now["triggers of several activities"] = func(protocol int) bool {
+			source := object{"type": "comment-reply", "repliedToAccounts": []string{linkedKey}}
+			created, _ := post(t, w.h.URL, signed(t, w.h.Key, "CreateAgentTrigger", object{"agentId": w.agent, "attempt": protocol, "trigger": object{
+				"name": "Replies", "prompt": "Reply.", "source": source,
+			}}, protocol))
+			made := servertest.Call[wire.AgentTriggerResponse](w.h, "CreateAgentTrigger", object{"agentId": w.agent, "trigger": object{
+				"name": "Replies", "prompt": "Reply.", "source": source,
+			}}).Trigger
+			read, body := post(t, w.h.URL, signed(t, w.h.Key, "GetAgentTrigger", object{"triggerId": made.ID}, protocol))
+			listed := strings.Contains(fmt.Sprint(w.ask(t, protocol, "ListAgentTriggers", object{"agentId": w.agent})), made.ID)
+			if created != read || listed != (read == 200) || !listed && (read != 426 || decode(t, body)["code"] != wire.CodeProtocolTooOld) {
+				t.Errorf("protocol %d: created %d, read %d, listed %v", protocol, created, read, listed)
+			}
+			return listed
 		}
 		changes := wire.Changes()
 		if len(changes) != len(now) {

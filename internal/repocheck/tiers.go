@@ -81,7 +81,7 @@ var rooms = []room{
 	{"internal/project", 40, product},
 	{"internal/space", 40, product},
 	{"internal/spawn", 46, product},
-	{"internal/trigger", 40, product},
+	{"internal/trigger", 38, product},
 
 	{"internal/engine", 55, product},
 	{"internal/workflow", 55, product},

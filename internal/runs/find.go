@@ -49,7 +49,3 @@ func Find(tx store.Tx, q Query) (page []Run, more bool, err error) {
 	}
 	return page, false, err
 }
-
-// TriggeredSession is a condition in SQL: a trigger started the session of the row. The thread of a firing begins with a run of
-// this origin, and no other session ever gets one.
-const TriggeredSession = `EXISTS (SELECT 1 FROM runs r WHERE r.session_id = sessions.id AND r.origin = 'trigger')`

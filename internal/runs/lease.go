@@ -363,7 +363,10 @@ func (q *Queue) conclude(tx store.Tx, r *Run) error {
 	if err := q.rollUpEnd(tx, r); err != nil {
 		return err
 	}
-	return q.childEnded(tx, r)
+	if err := q.childEnded(tx, r); err != nil || q.opts.Hooks.Concluded == nil {
+		return err
+	}
+	return q.opts.Hooks.Concluded(tx, r)
 }
 
 // rollUpEnd adds an ended run's own and descendants' usage to its parent.

@@ -31,6 +31,8 @@ type Hooks struct {
 	// once more when a descendant that outlived it ends: its children's usage grows. busy tells, for a run that is not live,
 	// that another one keeps its session busy. An error undoes the change.
 	Changed func(tx store.Tx, r *Run, busy bool) error
+	// Concluded is called once for every run, when it has ended for good: with the row as it stands then.
+	Concluded func(tx store.Tx, r *Run) error
 	// Delivered is called when the end of a child settles a wait of its parent, which is about to go on: it writes the child's
 	// result where the parent looks for it.
 	Delivered func(tx store.Tx, child *Run, w *Wait) error

@@ -3,6 +3,7 @@ package runs
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/loam-agents/loam/internal/bounded"
 	"github.com/loam-agents/loam/internal/fault"
@@ -26,11 +27,16 @@ type Delivery struct {
 // returned; a signal that nobody waits for is lost, which is no error. It resumes a run that paused for the time it took, and
 // settles no approval and no money.
 func (q *Queue) Signal(tx store.Tx, runID, signal string, payload json.RawMessage) (delivered bool, err error) {
-	if signal, err = bounded.Text(signal, "Signal", maxSignal); err != nil {
+	return q.Deliver(tx, runID, Delivery{Source: "signal", Signal: signal, Payload: payload})
+}
+
+// Deliver is Signal for whoever says where the signal comes from.
+func (q *Queue) Deliver(tx store.Tx, runID string, d Delivery) (delivered bool, err error) {
+	if d.Signal, err = bounded.Text(d.Signal, "Signal", maxSignal); err != nil {
 		return false, err
 	}
-	if len(payload) > maxPayload {
-		return false, fault.New(fault.TooLarge, "Signal payload has %d bytes, at most %d KiB", len(payload), maxPayload>>10)
+	if len(d.Payload) > maxPayload {
+		return false, fault.New(fault.TooLarge, "Signal payload has %d bytes, at most %d KiB", len(d.Payload), maxPayload>>10)
 	}
 	waits, err := Waits(tx, runID)
 	if err != nil {
@@ -38,10 +44,10 @@ func (q *Queue) Signal(tx store.Tx, runID, signal string, payload json.RawMessag
 	}
 	for i := range waits {
 		w := &waits[i]
-		if !w.takes(signal) {
+		if !w.takes(d.Signal) {
 			continue
 		}
-		delivery, err := json.Marshal(Delivery{Source: "signal", Signal: signal, Payload: payload})
+		delivery, err := json.Marshal(d)
 		if err != nil {
 			return false, fmt.Errorf("encode signal: %w", err)
 		}
@@ -60,4 +66,21 @@ func (q *Queue) Signal(tx store.Tx, runID, signal string, payload json.RawMessag
 		return true, q.settleWait(tx, w)
 	}
 	return false, nil
+}
+
+// maxListening bounds the runs that one signal reaches.
+const maxListening = 100
+
+// Listening are the runs of an agent that wait for a signal of that name, the oldest wait first. Runs that take any signal are not meant.
+func Listening(tx store.Tx, agentID, signal string) ([]string, error) {
+	match, err := json.Marshal(map[string]string{"signal": signal})
+	if err != nil {
+		return nil, fmt.Errorf("encode a match: %w", err)
+	}
+	ids, err := texts(tx, `SELECT w.run_id FROM run_waits w JOIN runs r ON r.id = w.run_id
+		WHERE r.agent_id = ? AND w.reason = ? AND w.match = ? ORDER BY w.created_at, w.run_id LIMIT ?`, agentID, string(WaitEvent), string(match), maxListening)
+	if err != nil {
+		return nil, fmt.Errorf("find runs that wait for a signal: %w", err)
+	}
+	return slices.Compact(ids), nil
 }

@@ -27,7 +27,8 @@ func OwnerKey(dataDir string) (*principal.Key, error) {
 	return principal.LoadKey(filepath.Join(dataDir, OwnerKeyFile))
 }
 
-// bootstrap makes the server owner and an agent to talk to, once. On later starts it only reads who the owner is.
+// bootstrap makes the server owner and an agent to talk to, once. On later starts it reads who the owner is, and gives agents what later
+// versions give to new ones.
 func (s *Server) bootstrap(ctx context.Context) error {
 	var owner string
 	var known bool
@@ -40,8 +41,10 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	}
 	if known {
 		s.warnOfKeys()
-		s.owner, err = principal.ParseID(owner)
-		return err
+		if s.owner, err = principal.ParseID(owner); err != nil {
+			return err
+		}
+		return s.triggers.GiveMentions(ctx)
 	}
 	key, err := s.ownerKey()
 	if err != nil {

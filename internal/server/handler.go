@@ -7,6 +7,7 @@ import (
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/transport/rest"
 	"github.com/loam-agents/loam/internal/transport/signed"
+	"github.com/loam-agents/loam/internal/transport/webhook"
 )
 
 // signInURL is the page that takes a one-time code. The code stands in the fragment, which browsers do not send.
@@ -33,6 +34,8 @@ func (s *Server) handler() http.Handler {
 		switch path := r.URL.Path; {
 		case path == mcpCallback:
 			s.mcpReturn(w, r)
+		case webhook.Serves(path):
+			s.webhooks.ServeHTTP(w, r)
 		case rest.Serves(path):
 			s.rest.ServeHTTP(w, r)
 		case signed.Serves(path) || s.cfg.Page == nil:

@@ -56,6 +56,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 		return errors.Join(err, s.Close())
 	}
+	s.triggers.Start()
 	s.http = &http.Server{
 		Handler: s.metrics.HTTP(s.handler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
@@ -92,6 +93,7 @@ func (s *Server) drain(ctx context.Context) {
 	s.signed.Close(sockets)
 	s.rest.Close(sockets)
 	cancel()
+	s.triggers.Stop()
 	turns, cancel := context.WithTimeout(ctx, s.cfg.DrainTimeout)
 	s.queue.Stop(turns)
 	cancel()

@@ -44,6 +44,8 @@ import (
 	"github.com/loam-agents/loam/internal/transport/origin"
 	"github.com/loam-agents/loam/internal/transport/rest"
 	"github.com/loam-agents/loam/internal/transport/signed"
+	"github.com/loam-agents/loam/internal/transport/webhook"
+	"github.com/loam-agents/loam/internal/trigger"
 	"github.com/loam-agents/loam/internal/vault"
 	"github.com/loam-agents/loam/internal/workflow"
 	"github.com/loam-agents/loam/principal"
@@ -82,12 +84,14 @@ type Server struct {
 	queue        *runs.Queue
 	models       *models
 	tools        *callable.Registry
-	scripts      *script.Compiler
 	spawner      *spawn.Spawner
 	quota        *quota.Quota
 	ops          *operation.Service
+	triggers     *trigger.Service
+	scripts      *script.Compiler
 	signed       *signed.Server
 	rest         *rest.Server
+	webhooks     *webhook.Server
 	origin       *origin.Policy
 	http         *http.Server
 	listener     net.Listener
@@ -210,6 +214,7 @@ func (s *Server) assemble() error {
 		Clock: cfg.Clock, IDs: cfg.IDs, Bus: s.bus, Blobs: s.blobs, Changed: s.notify.SessionChanged,
 	})
 	s.scripts = script.NewCompiler(cfg.Executable)
+	s.openTriggers(point)
 	surface, err := s.surface()
 	if err != nil {
 		return err
@@ -221,8 +226,8 @@ func (s *Server) assemble() error {
 	s.queue = runs.New(runs.Options{
 		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers,
 		Owner: fmt.Sprintf("%d.%s", s.store.Epoch(), cfg.IDs()), Gone: s.ownerGone,
-		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged, Delivered: s.spawner.Deliver, Ended: s.spawner.Ended, Abandoned: turns.Abandoned, Journaled: s.notify.Journaled},
-		Executors: map[string]runs.Executor{runs.KindAgent: turns, runs.KindWorkflow: workflow.New(workflow.Options{
+		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged, Delivered: s.spawner.Deliver, Ended: s.spawner.Ended, Concluded: s.triggers.RunEnded, Abandoned: turns.Abandoned, Journaled: s.notify.Journaled},
+		Executors: map[string]runs.Executor{runs.KindAgent: turns, trigger.KindSend: s.sender(), runs.KindWorkflow: workflow.New(workflow.Options{
 			Store: s.store, Queue: func() *runs.Queue { return s.queue }, Verbs: surface, Tools: s.tools, Gate: s.gate(), Spawner: s.spawner, Bus: s.bus, Clock: cfg.Clock,
 		})},
 	})
@@ -240,7 +245,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	s.origin = origin.New(cfg.PublicURL, listen)
 	s.ops = operation.New(operation.Options{
 		FetchCapability: s.capabilities, Hypermedia: s.hypermedia, Subscription: s.subscription,
-		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Scripts: s.scripts, Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
+		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Scripts: s.scripts, Triggers: s.triggers, WebhookURL: s.webhookURL, Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
 		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,
@@ -251,6 +256,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 	s.rest = rest.New(rest.Options{
 		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Limits: limits, Origin: s.origin,
 	})
+	s.webhooks = webhook.New(s.triggers, cfg.Logger)
 	s.signed = signed.New(signed.Options{
 		Operations: s.ops, Bus: s.bus, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Health: s.health, Version: s.version(),
 		Limits: limits, Quota: s.quota, MaxSubscriptions: cfg.SocketSubscriptions,

@@ -23,9 +23,11 @@ import (
 	"github.com/loam-agents/loam/internal/space/self"
 	"github.com/loam-agents/loam/internal/space/thread"
 	spacetools "github.com/loam-agents/loam/internal/space/tools"
+	spacetriggers "github.com/loam-agents/loam/internal/space/triggers"
 	"github.com/loam-agents/loam/internal/spawn"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/internal/tooldoc"
+	"github.com/loam-agents/loam/internal/trigger"
 	"github.com/loam-agents/loam/internal/verbs"
 	"github.com/loam-agents/loam/internal/web/pdftext"
 )
@@ -63,13 +65,19 @@ func (s *Server) schemes(catalog *catalog) []space.Scheme {
 	}
 	kept := func(tx store.Tx, scope space.Scope) error { return s.quota.Stored(tx, scope.Account) }
 	published := hm.New(s.hypermedia)
-	guides := []spacetools.Guide{{Resource: "memory", Markdown: spacememory.Guide}, {Resource: "tools", Markdown: spacetools.WriteGuide}}
+	guides := []spacetools.Guide{
+		{Resource: "memory", Markdown: spacememory.Guide}, {Resource: "tools", Markdown: spacetools.WriteGuide},
+		{Resource: "triggers", Markdown: spacetriggers.Guide},
+	}
 	if s.hypermedia != nil {
 		guides = append(guides, spacetools.Guide{Resource: "ipfs", Markdown: ipfs.Guide})
 	}
 	return []space.Scheme{
 		spacememory.New(s.store, s.blobs, s.cfg.Clock, changed, kept),
 		spacetools.New(spacetools.Options{Catalog: catalog, Clock: s.cfg.Clock, Changed: changed, Guides: guides}),
+		spacetriggers.New(s.store, s.triggers, func(tx store.Tx, scope space.Scope) {
+			s.notify.AgentChanged(tx, scope.Account, scope.Agent, trigger.ReasonUpdated)
+		}),
 		self.New(s.store, func() []string { return s.tools.Names() }),
 		thread.New(s.store),
 		run.New(s.store),

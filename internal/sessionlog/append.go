@@ -117,6 +117,10 @@ func (l *Log) insert(tx store.Tx, sessionID string, seq, now int64, f facts, e E
 		return wire.SessionEvent{}, fmt.Errorf("encode event: %w", err)
 	}
 	ev := wire.SessionEvent{ID: l.opts.IDs(), SessionID: sessionID, Seq: seq, Event: payload, CreatedAt: now}
+	actor := f.actor
+	if e.Actor != "" {
+		actor = e.Actor
+	}
 	var opaque, run any
 	if len(e.Opaque) > 0 {
 		opaque = string(e.Opaque)
@@ -125,7 +129,7 @@ func (l *Log) insert(tx store.Tx, sessionID string, seq, now int64, f facts, e E
 		run = e.Run
 	}
 	_, err = tx.Exec(`INSERT INTO session_events (session_id, seq, id, type, actor, version, payload, opaque, run_id, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sessionID, seq, ev.ID, f.kind, string(f.actor), payloadVersion, string(payload), opaque, run, now)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sessionID, seq, ev.ID, f.kind, string(actor), payloadVersion, string(payload), opaque, run, now)
 	if err != nil {
 		return wire.SessionEvent{}, fmt.Errorf("append event: %w", err)
 	}

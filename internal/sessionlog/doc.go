@@ -118,6 +118,8 @@ type Session struct {
 	CreatedAt                  int64
 	UpdatedAt                  int64
 	Children                   int64
+	// StartedByTrigger is the firing that the session began with, or nil.
+	StartedByTrigger *wire.SessionTrigger
 }
 
 // Info is the session as its readers see it.
@@ -126,7 +128,7 @@ func (s *Session) Info() wire.SessionInfo {
 		ID: s.ID, Account: s.Account, AgentID: s.Agent, Title: s.Title, Status: s.Status, CreatedAt: s.CreatedAt,
 		UpdatedAt: s.UpdatedAt, ParentSessionID: s.Parent, RunID: s.Run, Plan: s.Plan, ModelOverride: s.ModelOverride,
 		Description: s.Description, Thoroughness: s.Thoroughness, ChildSessionCount: s.Children,
-		ContinuedFrom: s.ContinuedFrom, ContinuedTo: s.ContinuedTo,
+		ContinuedFrom: s.ContinuedFrom, ContinuedTo: s.ContinuedTo, StartedByTrigger: s.StartedByTrigger,
 	}
 	if s.LastMessageAt > 0 {
 		info.Activity = &wire.SessionActivity{MessageAt: s.LastMessageAt, MessageFrom: s.LastMessageFrom}
@@ -142,6 +144,8 @@ type Entry struct {
 	Opaque json.RawMessage
 	// Run is the run that wrote the event, if any.
 	Run string
+	// Actor is who caused the event when its payload does not say so: a message of a trigger reads as a user's (seeds/000 "actor").
+	Actor Actor
 }
 
 // Stored is one event of the log as the engine replays it.

@@ -32,13 +32,13 @@ const (
 
 const sessionColumns = `id, account_id, agent_id, created_by, title, title_source, description, status, parent_session_id, run_id,
 	plan, model_override, thoroughness, continued_from, continued_to, last_seq, last_event_at, last_event_kind, last_message_at, last_message_from, created_at,
-	updated_at, (SELECT count(*) FROM sessions c WHERE c.parent_session_id = sessions.id)`
+	updated_at, started_by_trigger, (SELECT count(*) FROM sessions c WHERE c.parent_session_id = sessions.id)`
 
 func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 	var s Session
-	var parent, run, plan, override, from, to sql.NullString
+	var parent, run, plan, override, from, to, trigger sql.NullString
 	err := row.Scan(&s.ID, &s.Account, &s.Agent, &s.CreatedBy, &s.Title, &s.TitleSource, &s.Description, &s.Status, &parent, &run, &plan, &override, &s.Thoroughness, &from, &to,
-		&s.LastSeq, &s.LastEventAt, &s.LastEventKind, &s.LastMessageAt, &s.LastMessageFrom, &s.CreatedAt, &s.UpdatedAt, &s.Children)
+		&s.LastSeq, &s.LastEventAt, &s.LastEventKind, &s.LastMessageAt, &s.LastMessageFrom, &s.CreatedAt, &s.UpdatedAt, &trigger, &s.Children)
 	if err != nil {
 		return Session{}, err
 	}
@@ -51,6 +51,11 @@ func scanSession(row interface{ Scan(dest ...any) error }) (Session, error) {
 	if override.Valid {
 		if err := json.Unmarshal([]byte(override.String), &s.ModelOverride); err != nil {
 			return Session{}, fmt.Errorf("session %s: decode model override: %w", s.ID, err)
+		}
+	}
+	if trigger.Valid {
+		if err := json.Unmarshal([]byte(trigger.String), &s.StartedByTrigger); err != nil {
+			return Session{}, fmt.Errorf("session %s: decode its trigger: %w", s.ID, err)
 		}
 	}
 	return s, errors.Join(decodeLink(from, &s.ContinuedFrom), decodeLink(to, &s.ContinuedTo))
@@ -68,6 +73,8 @@ type CreateParams struct {
 	Thoroughness string
 	// Parent is the session whose turn opens this one, and Run the run that this one is opened for.
 	Parent, Run string
+	// StartedByTrigger is the firing that opens it, or nil.
+	StartedByTrigger *wire.SessionTrigger
 }
 
 // Create inserts a session.
@@ -75,14 +82,18 @@ func (l *Log) Create(tx store.Tx, p CreateParams) (Session, error) {
 	now := clock.Millis(l.opts.Clock)
 	s := Session{
 		ID: l.opts.IDs(), Account: p.Account, Agent: p.Agent, CreatedBy: p.CreatedBy, Title: cleanTitle(p.Title), TitleSource: TitleSystem,
-		Status: StatusIdle, ModelOverride: p.ModelOverride, Thoroughness: p.Thoroughness, Parent: p.Parent, Run: p.Run, CreatedAt: now, UpdatedAt: now,
+		Status: StatusIdle, ModelOverride: p.ModelOverride, Thoroughness: p.Thoroughness, Parent: p.Parent, Run: p.Run, StartedByTrigger: p.StartedByTrigger, CreatedAt: now, UpdatedAt: now,
 	}
 	override, err := nullJSON(p.ModelOverride)
 	if err != nil {
 		return Session{}, err
 	}
-	_, err = tx.Exec(`INSERT INTO sessions (id, account_id, agent_id, created_by, title, model_override, thoroughness, parent_session_id, run_id, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, s.Account, s.Agent, s.CreatedBy, s.Title, override, s.Thoroughness, nullText(s.Parent), nullText(s.Run), now, now)
+	trigger, err := nullJSON(p.StartedByTrigger)
+	if err != nil {
+		return Session{}, err
+	}
+	_, err = tx.Exec(`INSERT INTO sessions (id, account_id, agent_id, created_by, title, model_override, thoroughness, started_by_trigger, parent_session_id, run_id, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, s.Account, s.Agent, s.CreatedBy, s.Title, override, s.Thoroughness, trigger, nullText(s.Parent), nullText(s.Run), now, now)
 	if err != nil {
 		return Session{}, fmt.Errorf("create session: %w", err)
 	}
@@ -122,6 +133,9 @@ func LastSeqs(tx store.Tx, ids []string) (map[string]int64, error) {
 	}
 	return out, rows.Err()
 }
+
+// Triggered is a condition in SQL: a trigger started the session of the row.
+const Triggered = `(sessions.started_by_trigger IS NOT NULL)`
 
 // Query selects a page of sessions, newest update first.
 type Query struct {

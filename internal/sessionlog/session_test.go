@@ -10,8 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loam-agents/loam/internal/fault"
-	"github.com/loam-agents/loam/internal/id"
-	"github.com/loam-agents/loam/internal/runs"
 	"github.com/loam-agents/loam/internal/sessionlog"
 	"github.com/loam-agents/loam/internal/store"
 	"github.com/loam-agents/loam/wire"
@@ -323,19 +321,9 @@ func (b *bench) rows(t *testing.T) string {
 
 func TestSessionsThatATriggerStartedCanBeLeftOut(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
-		queue := runs.New(runs.Options{Store: b.store, Clock: b.clock, IDs: id.Sequence(), Owner: "nobody"})
-		var byUser string
-		for _, origin := range []string{"user", "trigger"} {
-			s := b.create(t, sessionlog.CreateParams{})
-			if origin == "user" {
-				byUser = s.ID
-			}
-			b.write(t, func(tx store.Tx) error {
-				_, err := queue.Enqueue(tx, runs.Spec{Account: s.Account, Kind: runs.KindAgent, Agent: s.Agent, Session: s.ID, Origin: origin, Title: "t"})
-				return err
-			})
-		}
-		for without, want := range map[string]int{"": 2, runs.TriggeredSession: 1} {
+		byUser := b.create(t, sessionlog.CreateParams{}).ID
+		b.create(t, sessionlog.CreateParams{StartedByTrigger: &wire.SessionTrigger{TriggerID: "t", FiringID: "f"}})
+		for without, want := range map[string]int{"": 2, sessionlog.Triggered: 1} {
 			got := read(t, b, func(tx store.Tx) ([]sessionlog.Session, error) {
 				page, _, err := sessionlog.List(tx, sessionlog.Query{Account: "account", Without: without, Limit: 10})
 				return page, err

@@ -62,6 +62,13 @@ export interface AgentShown {
   systemPromptMarkdown: string;
 }
 
+export interface AgentTriggerResponse {
+  signingSecret?: string;
+  trigger: TriggerInfo;
+  webhookSecret?: string;
+  webhookUrl?: string;
+}
+
 export interface AppendFileUploadChunkResponse {
   received: number;
   uploadId: string;
@@ -267,12 +274,22 @@ export interface GetAgentResponse {
   sessions?: SessionInfo[];
 }
 
+export interface GetAgentTriggerResponse {
+  firings: TriggerFiring[];
+  sessions: SessionInfo[];
+  signingSecret?: string;
+  trigger: TriggerInfo;
+  webhookSecret?: string;
+  webhookUrl?: string;
+}
+
 export interface GetSessionResponse {
   contextWindow?: number;
   events: SessionEvent[];
   hasMoreBefore?: boolean;
   session: SessionInfo;
   systemPromptMarkdown: string;
+  triggerContext?: SessionTriggerContext;
 }
 
 export interface IdentityIcon {
@@ -341,6 +358,10 @@ export interface ListAgentMemoryResponse {
 export interface ListAgentToolsResponse {
   agentId: string;
   tools: ToolInfo[];
+}
+
+export interface ListAgentTriggersResponse {
+  triggers: TriggerInfo[];
 }
 
 export interface ListAgentsResponse {
@@ -536,6 +557,11 @@ export interface PlanStep {
   status: string;
 }
 
+export interface PreviewAgentTriggerResponse {
+  nextFires: number[];
+  trigger: TriggerInfo;
+}
+
 export interface Price {
   cacheRead: number;
   cacheWrite: number;
@@ -614,6 +640,10 @@ export interface RunActivity {
   phase: string;
   toolCallId?: string;
   toolName?: string;
+}
+
+export interface RunAgentTriggerResponse {
+  firing: TriggerFiring;
 }
 
 export interface RunError {
@@ -766,6 +796,7 @@ export interface SessionInfo {
   parentSessionId?: string;
   plan?: RunPlan;
   runId?: string;
+  startedByTrigger?: SessionTrigger;
   status: string;
   thoroughness?: string;
   title?: string;
@@ -774,6 +805,33 @@ export interface SessionInfo {
 
 export interface SessionResponse {
   session: SessionInfo;
+}
+
+export interface SessionTrigger {
+  activityKey: string;
+  activitySummary: string;
+  firedAt: number;
+  firingId: string;
+  matchedConditions?: TriggerCondition[];
+  source: TriggerSource;
+  triggerId: string;
+  triggerName: string;
+}
+
+export interface SessionTriggerContext {
+  activity: Record<string, unknown>;
+  activityKey: string;
+  activitySummary: string;
+  error?: string;
+  firedAt: number;
+  firingId: string;
+  matchedConditions?: TriggerCondition[];
+  prompt: string;
+  promptBlocks?: PromptBlock[];
+  source: TriggerSource;
+  status: string;
+  triggerId: string;
+  triggerName: string;
 }
 
 export interface SessionsPage {
@@ -891,6 +949,108 @@ export interface ToolInput {
   runtime?: string;
   source: string;
   summary?: string;
+}
+
+export interface TriggerCondition {
+  id: string;
+  source: TriggerSource;
+}
+
+export interface TriggerContinuation {
+  input?: unknown;
+  kind: string;
+  onFailure?: string;
+  payload?: unknown;
+  runId?: string;
+  script?: string;
+  sessionId?: string;
+  signal?: string;
+  tool?: string;
+  url?: string;
+}
+
+export interface TriggerFiring {
+  activityKey: string;
+  activitySummary: string;
+  createdAt: number;
+  error?: string;
+  id: string;
+  matchedConditions?: TriggerCondition[];
+  runId?: string;
+  sessionId?: string;
+  status: string;
+}
+
+export interface TriggerInfo {
+  account: string;
+  agentId: string;
+  continuation?: TriggerContinuation;
+  createdAt: number;
+  enabled: boolean;
+  id: string;
+  lastCheckedAt?: number;
+  lastError?: string;
+  lastFiredAt?: number;
+  mergedInto?: string;
+  name: string;
+  nextFireAt?: number;
+  notice?: string;
+  prompt: PromptBlock[];
+  source: TriggerSource;
+  updatedAt: number;
+  when?: string;
+}
+
+export interface TriggerInput {
+  continuation?: TriggerContinuation;
+  enabled?: boolean;
+  name: string;
+  prompt?: unknown;
+  signingSecret?: string;
+  source: TriggerSource;
+}
+
+export interface TriggerPatch {
+  continuation?: TriggerContinuation;
+  enabled?: boolean;
+  name?: string;
+  prompt?: unknown;
+  rotateSecrets?: boolean;
+  signingSecret?: string;
+  source?: TriggerSource;
+}
+
+export interface TriggerRequest {
+  triggerId: string;
+}
+
+export interface TriggerSchedule {
+  cron?: string;
+  daysOfWeek?: number[];
+  every?: number;
+  kind: string;
+  runAt?: number;
+  timeOfDay?: string;
+  timezone?: string;
+  unit?: string;
+}
+
+export interface TriggerSource {
+  agentId?: string;
+  author?: string;
+  conditions?: TriggerCondition[];
+  documentAuthors?: string[];
+  eventTypes?: string[];
+  mentionedAccount?: string;
+  mentionedAccounts?: string[];
+  repliedToAccounts?: string[];
+  resource?: string;
+  resourcePrefix?: string;
+  schedule?: TriggerSchedule;
+  signed?: boolean;
+  status?: string;
+  titleMatch?: string;
+  type: string;
 }
 
 export interface TurnAnswer {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ const aKey = "z6MkmM42vxfqZQsv4ehtTjFFxQ4sQKS2w6WR7emozFAn5cxu"
 // walk uses every route, in an order in which each finds what it needs.
 func walk() []call {
 	message := text("hello")
-	return []call{
+	first := []call{
 		{"GetCaller", "GET", "/me", nil, "account", "account"},
 		{"ListAgents", "GET", "/agents", nil, "", ""},
 		{"SetModelProvider", "PUT", "/providers/mine", object{"provider": object{"type": "tutor"}}, "", ""},
@@ -43,6 +44,8 @@ func walk() []call {
 		{"SaveAgentTool", "POST", "/agents/{agentId}/tools", object{"tool": object{"name": "count", "description": "Counts.", "source": "x"}}, "", ""},
 		{"ListAgentTools", "GET", "/agents/{agentId}/tools", nil, "", ""},
 		{"DeleteAgentTool", "DELETE", "/agents/{agentId}/tools/count", nil, "", ""},
+	}
+	return slices.Concat(first, triggerWalk(), []call{
 		{"WriteAgentMemoryFile", "PUT", "/agents/{agentId}/memory/notes/a.txt", object{"content": "plan"}, "", ""},
 		{"ReadAgentMemoryFile", "GET", "/agents/{agentId}/memory/notes/a.txt", nil, "", ""},
 		{"ListAgentMemory", "GET", "/agents/{agentId}/memory", nil, "", ""},
@@ -118,6 +121,28 @@ func walk() []call {
 		{"CreateToken", "POST", "/tokens", object{"name": "ci", "scopes": []string{"read"}}, "info.id", "tokenId"},
 		{"ListTokens", "GET", "/tokens", nil, "", ""},
 		{"DeleteToken", "DELETE", "/tokens/{tokenId}", nil, "", ""},
+	})
+}
+
+// triggerWalk is the part of the walk about triggers.
+func triggerWalk() []call {
+	hourly := object{"name": "Hourly", "prompt": "Look.", "source": object{"type": "schedule", "schedule": object{"kind": "interval", "every": 1, "unit": "hours"}},
+		"continuation": object{"kind": "wake", "signal": "hour"}}
+	mentions := object{"name": "Mentions", "prompt": "Answer.", "source": object{"type": "user-mention", "mentionedAccounts": []string{aKey}}}
+	return []call{
+		{"CreateAgentTrigger", "POST", "/agents/{agentId}/triggers", object{"trigger": mentions}, "trigger.id", "otherId"},
+		{"GetAgentTrigger", "GET", "/triggers/{otherId}", nil, "", ""},
+		{"UpdateAgentTrigger", "PATCH", "/triggers/{otherId}", object{"patch": object{"enabled": false}}, "", ""},
+		{"CombineAgentTriggers", "POST", "/triggers/{otherId}/combine", func(t *testing.T, h *servertest.Harness, a servertest.Answer) any {
+			target := servertest.JSON[wire.AgentTriggerResponse](t, a).Trigger
+			other := servertest.Call[wire.AgentTriggerResponse](h, "CreateAgentTrigger", object{"agentId": target.AgentID, "trigger": mentions}).Trigger
+			return object{"otherTriggerId": other.ID, "expectedUpdatedAt": target.UpdatedAt, "otherExpectedUpdatedAt": other.UpdatedAt}
+		}, "", ""},
+		{"CreateAgentTrigger", "POST", "/agents/{agentId}/triggers", object{"trigger": hourly}, "trigger.id", "triggerId"},
+		{"PreviewAgentTrigger", "POST", "/agents/{agentId}/trigger-preview", object{"trigger": hourly}, "", ""},
+		{"ListAgentTriggers", "GET", "/agents/{agentId}/triggers", nil, "", ""},
+		{"RunAgentTrigger", "POST", "/triggers/{triggerId}/run", nil, "", ""},
+		{"DeleteAgentTrigger", "DELETE", "/triggers/{triggerId}", nil, "", ""},
 	}
 }
 
