@@ -34,6 +34,7 @@ type commands struct {
 	Memory     memoryCommand     `cmd:"" help:"List, read, write and delete the files that an agent remembers with."`
 	Invoke     invokeCommand     `cmd:"" help:"Use a verb (read, write, call) in a conversation, as its agent does."`
 	Tools      toolsCommand      `cmd:"" help:"List, show, author and delete what an agent can call."`
+	Triggers   triggersCommand   `cmd:"" help:"List, make, change and try what starts an agent by itself: schedules, webhooks, ends of runs."`
 	Secrets    secretsCommand    `cmd:"" help:"Store and delete secrets; none is ever shown."`
 	Identities identitiesCommand `cmd:"" help:"List, make, rename and forget accounts that agents sign for."`
 	Providers  providersCommand  `cmd:"" help:"Connect model providers."`
