@@ -46,8 +46,6 @@ type event struct {
 	matched []wire.TriggerCondition
 	// cause is the run whose end the event is; nil for others.
 	cause *runs.Run
-	// again says that the event was asked for by a person, who may ask for it again.
-	again bool
 }
 
 // firing is one that is being made.
