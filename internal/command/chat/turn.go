@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -179,8 +178,14 @@ func (c *Conversation) settle(ctx context.Context) error {
 	}
 }
 
-// missing reads the events that were not shown yet, and whether the session works.
-func (c *Conversation) missing(ctx context.Context) ([]wire.SessionEvent, bool, error) {
+// missing reads the events that were not shown yet, and whether the session works. The runs are read before the log: one that ends, or
+// goes on, in between shows in the other.
+func (c *Conversation) missing(ctx context.Context) (events []wire.SessionEvent, working bool, err error) {
+	if c.parked {
+		if working, err = c.goesOn(ctx); err != nil {
+			return nil, false, err
+		}
+	}
 	reply, err := retried(ctx, c, func(ctx context.Context) (wire.GetSessionResponse, error) {
 		return client.Call[wire.GetSessionResponse](ctx, c.client, "GetSession", wire.GetSessionRequest{SessionID: c.session, AfterSeq: &c.last})
 	})
@@ -188,21 +193,25 @@ func (c *Conversation) missing(ctx context.Context) ([]wire.SessionEvent, bool, 
 		return nil, false, err
 	}
 	c.status = reply.Session.Status
-	if c.parked && c.status != statusWorking {
-		c.children, err = c.delegates(ctx)
-	}
-	return reply.Events, c.status == statusWorking || c.children, err
+	return reply.Events, working || c.status == statusWorking, nil
 }
 
-// delegates tells whether a turn of the session waits for children, and for nothing that a person has to do.
-func (c *Conversation) delegates(ctx context.Context) (bool, error) {
+// goesOn tells whether a turn of the session has not ended and does not wait for a person, and notes whether it waits for children.
+func (c *Conversation) goesOn(ctx context.Context) (bool, error) {
 	reply, err := retried(ctx, c, func(ctx context.Context) (wire.ListRunsResponse, error) {
-		return client.Call[wire.ListRunsResponse](ctx, c.client, "ListRuns", map[string]any{"sessionId": c.session, "status": "waiting"})
+		return client.Call[wire.ListRunsResponse](ctx, c.client, "ListRuns", map[string]any{"sessionId": c.session})
 	})
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(reply.Runs, func(r wire.RunInfo) bool { return r.Wait != nil && r.Wait.Reason == "children" }), nil
+	live := false
+	c.children = false
+	for _, r := range reply.Runs {
+		waits := r.Wait != nil && r.Wait.Reason == "children"
+		live = live || r.FinishedAt == 0 && (r.Wait == nil || waits)
+		c.children = c.children || waits
+	}
+	return live, nil
 }
 
 // await shows frames until the given events have come, or, with idle, until the session no longer works. What an interrupted
