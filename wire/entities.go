@@ -222,6 +222,17 @@ type ToolResultEvent struct {
 	Meta       *EventMeta      `json:"meta,omitempty"`
 }
 
+// ToolSpawnEvent says which child a call has started, for which its turn waits. A child that runs a script has no session.
+type ToolSpawnEvent struct {
+	Type       string `json:"type"`
+	ToolCallID string `json:"toolCallId"`
+	Name       string `json:"name"`
+	RunID      string `json:"runId"`
+	SessionID  string `json:"sessionId,omitempty"`
+	Title      string `json:"title"`
+	Actor      string `json:"actor,omitempty"`
+}
+
 // ErrorEvent says that a turn failed.
 type ErrorEvent struct {
 	Type    string `json:"type"`

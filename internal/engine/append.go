@@ -53,6 +53,8 @@ func typeOf(payload any) string {
 		return sessionlog.TypeToolCall
 	case wire.ToolResultEvent:
 		return sessionlog.TypeToolResult
+	case wire.ToolSpawnEvent:
+		return sessionlog.TypeToolSpawn
 	}
 	return sessionlog.TypeMessage
 }

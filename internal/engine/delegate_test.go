@@ -107,6 +107,7 @@ func TestChildrenRunBesideOneAnotherAndEachCallGetsItsOwnResult(t *testing.T) {
 		if s := c.info(); s.Status != "idle" || s.ChildSessionCount != 2 {
 			t.Errorf("the session of the parked parent is %+v", s)
 		}
+		c.spawned("c1 Left", "c2 Count the RIGHT.")
 		c.model.Open("left")
 		servertest.Until(t, frames, func(f client.Frame) bool { return strings.Contains(string(f.Event), "Five.") })
 		if got := c.log(); !strings.HasSuffix(got, "result delegate\nresult delegate\nassistant Five.") {
@@ -140,6 +141,32 @@ func TestChildrenRunBesideOneAnotherAndEachCallGetsItsOwnResult(t *testing.T) {
 			}
 		}
 	})
+}
+
+// spawned checks that the log says, after all calls, which children they have started: the id of each call, and the title of its child.
+func (c *conversation) spawned(want ...string) {
+	c.t.Helper()
+	var got []string
+	calls := 0
+	for _, e := range servertest.Call[wire.GetSessionResponse](c.Harness, "GetSession", map[string]any{"sessionId": c.session}).Events {
+		var s wire.ToolSpawnEvent
+		if err := json.Unmarshal(e.Event, &s); err != nil {
+			c.t.Fatal(err)
+		}
+		switch s.Type {
+		case "tool_call":
+			calls++
+		case "tool_spawn":
+			run := servertest.Call[wire.RunResponse](c.Harness, "GetRun", map[string]any{"runId": s.RunID}).Run
+			if s.Name != "delegate" || run.SessionID != s.SessionID || run.ParentToolCallID != s.ToolCallID || calls != len(want) {
+				c.t.Errorf("%+v after %d calls, of the run %+v", s, calls, run)
+			}
+			got = append(got, s.ToolCallID+" "+s.Title)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		c.t.Error(diff)
+	}
 }
 
 func TestWhatAChildIsAskedForAndGiven(t *testing.T) {

@@ -19,23 +19,34 @@ const (
 	abandoned   = "The turn was stopped before this call had a result."
 )
 
-// await begins what a pending call waits for, and registers it.
-func (t *turn) await(tx store.Tx, c *call) error {
+// await begins what a pending call waits for, and registers it. It returns the events that say which children were started.
+func (t *turn) await(tx store.Tx, c *call) ([]sessionlog.Entry, error) {
 	waits, err := c.result.Pending(tx)
 	if err != nil {
-		return &failedChange{c, err}
+		return nil, &failedChange{c, err}
 	}
 	if len(waits) == 0 {
-		return fmt.Errorf("call %s of %s is pending and waits for nothing", c.part.CallID, c.part.Name)
+		return nil, fmt.Errorf("call %s of %s is pending and waits for nothing", c.part.CallID, c.part.Name)
 	}
+	var started []sessionlog.Entry
 	for i := range waits {
 		waits[i].ToolCall = c.part.CallID
+		if waits[i].Reason != runs.WaitChild {
+			continue
+		}
+		child, err := runs.Get(tx, waits[i].Child)
+		if err != nil {
+			return nil, err
+		}
+		started = append(started, t.entry(wire.ToolSpawnEvent{
+			Type: sessionlog.TypeToolSpawn, ToolCallID: c.part.CallID, Name: c.part.Name, RunID: child.ID, SessionID: child.Session, Title: child.Title,
+		}))
 	}
 	err = t.lease.Await(tx, waits...)
 	if _, refused := errors.AsType[*fault.Error](err); refused {
-		return &failedChange{c, err}
+		return nil, &failedChange{c, err}
 	}
-	return err
+	return started, err
 }
 
 // park gives the run up until its waits are settled.

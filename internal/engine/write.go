@@ -193,14 +193,12 @@ func (t *turn) write(ctx context.Context, answer model.Event, calls, results []*
 		}
 		var outcomes []sessionlog.Entry
 		for _, c := range results {
-			e, err := t.outcome(tx, c)
+			events, err := t.outcome(tx, c)
 			if err != nil {
 				return err
 			}
 			parked = parked || c.pending()
-			if !c.silent() && !c.pending() {
-				outcomes = append(outcomes, e)
-			}
+			outcomes = append(outcomes, events...)
 		}
 		message := whole(answer.Message, calls)
 		entries := append(t.announcement(answer, calls), outcomes...)
@@ -295,11 +293,11 @@ func (t *turn) settle(ctx context.Context, c *call) error {
 		if err := t.lease.Check(tx); err != nil {
 			return err
 		}
-		e, err := t.outcome(tx, c)
-		if err != nil || c.silent() || c.pending() {
+		events, err := t.outcome(tx, c)
+		if err != nil {
 			return err
 		}
-		_, err = t.append(tx, nil, nil, e)
+		_, err = t.append(tx, nil, nil, events...)
 		return err
 	})
 	t.engine.opts.Point(PointEffectDone)
@@ -334,11 +332,11 @@ func (t *turn) commit(ctx context.Context, fn func(store.Tx) error) error {
 	}
 }
 
-// outcome applies a call's change, if it has one, and returns the event of its result; it begins what a pending call waits for, which
-// has no event. The caller has checked the lease.
-func (t *turn) outcome(tx store.Tx, c *call) (sessionlog.Entry, error) {
+// outcome applies a call's change, if it has one, and returns the event of its result, which a silent call has none of; it begins what
+// a pending call waits for. The caller has checked the lease.
+func (t *turn) outcome(tx store.Tx, c *call) ([]sessionlog.Entry, error) {
 	if c.pending() {
-		return sessionlog.Entry{}, t.await(tx, c)
+		return t.await(tx, c)
 	}
 	event := wire.ToolResultEvent{Type: sessionlog.TypeToolResult, ToolCallID: c.part.CallID, Name: c.part.Name}
 	if c.took > 0 {
@@ -348,23 +346,21 @@ func (t *turn) outcome(tx store.Tx, c *call) (sessionlog.Entry, error) {
 	value, err := c.result.Value, c.err
 	if err == nil && c.result.Change != nil {
 		if value, err = c.result.Change.Apply(tx); err != nil {
-			return sessionlog.Entry{}, &failedChange{c, err}
+			return nil, &failedChange{c, err}
 		}
 		if c.silent() {
-			if err := t.settlePlan(tx); err != nil {
-				return sessionlog.Entry{}, err
-			}
+			return nil, t.settlePlan(tx)
 		}
 	}
 	if err != nil {
 		event.Error = t.explain(c, err)
-		return t.entry(event), nil
+		return []sessionlog.Entry{t.entry(event)}, nil
 	}
 	output, err := json.Marshal(value)
 	if err != nil {
-		return sessionlog.Entry{}, fmt.Errorf("encode result of %s: %w", c.part.Name, err)
+		return nil, fmt.Errorf("encode result of %s: %w", c.part.Name, err)
 	}
 	event.Output = kept(output)
 	c.output = event.Output
-	return t.entry(event), nil
+	return []sessionlog.Entry{t.entry(event)}, nil
 }

@@ -35,6 +35,8 @@ func describe(payload any) (facts, error) {
 		return facts{TypeToolCall, orAgent(p.Actor), false}, nil
 	case wire.ToolResultEvent:
 		return facts{TypeToolResult, orAgent(p.Actor), false}, nil
+	case wire.ToolSpawnEvent:
+		return facts{TypeToolSpawn, orAgent(p.Actor), false}, nil
 	case wire.ErrorEvent:
 		return facts{TypeError, ActorSystem, false}, nil
 	}
@@ -51,7 +53,7 @@ func orAgent(actor string) Actor {
 // activityKind is the kind of a session's latest event in an activity rollup: user, agent or tool.
 func (f facts) activityKind() string {
 	switch {
-	case f.kind == TypeToolCall || f.kind == TypeToolResult:
+	case f.kind == TypeToolCall || f.kind == TypeToolResult || f.kind == TypeToolSpawn:
 		return "tool"
 	case f.actor == ActorUser:
 		return "user"

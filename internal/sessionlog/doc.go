@@ -37,6 +37,7 @@ const (
 	TypeMessage    = "message"
 	TypeToolCall   = "tool_call"
 	TypeToolResult = "tool_result"
+	TypeToolSpawn  = "tool_spawn"
 	TypeError      = "error"
 )
 
@@ -138,7 +139,7 @@ func (s *Session) Info() wire.SessionInfo {
 
 // Entry is one event to append.
 type Entry struct {
-	// Payload is a wire.MessageEvent, wire.ToolCallEvent, wire.ToolResultEvent or wire.ErrorEvent.
+	// Payload is a wire.MessageEvent, wire.ToolCallEvent, wire.ToolResultEvent, wire.ToolSpawnEvent or wire.ErrorEvent.
 	Payload any
 	// Opaque is provider state of the assistant turn that this event begins, or nil.
 	Opaque json.RawMessage

@@ -278,8 +278,8 @@ func render(session *sessionlog.Session, events []wire.SessionEvent) space.Resul
 // line is an event as text. A transcript is what was said and done, so it needs no more of an event.
 func line(e *wire.SessionEvent) string {
 	var ev struct {
-		Type, Role, Content, Name, Error, Message, Actor string
-		Input, Output                                    json.RawMessage
+		Type, Role, Content, Name, Error, Message, Actor, Title, RunID string
+		Input, Output                                                  json.RawMessage
 	}
 	if json.Unmarshal(e.Event, &ev) != nil {
 		return ""
@@ -298,6 +298,8 @@ func line(e *wire.SessionEvent) string {
 			return fmt.Sprintf("`%s` failed: %s", ev.Name, clip(ev.Error, maxEvent))
 		}
 		return fmt.Sprintf("result of `%s` %s", ev.Name, clip(string(ev.Output), maxEvent))
+	case sessionlog.TypeToolSpawn:
+		return fmt.Sprintf("`%s` started %s as run:%s", ev.Name, clip(ev.Title, maxEvent), ev.RunID)
 	case sessionlog.TypeError:
 		return "error: " + clip(ev.Message, maxEvent)
 	}
