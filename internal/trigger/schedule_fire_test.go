@@ -232,3 +232,18 @@ func TestAnAgentHasAtMostSoManyTriggersAndTheyGoWithIt(t *testing.T) {
 		})
 	})
 }
+
+func TestAScheduleThatCannotBeFiredKeepsNoOtherFromIt(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		broken := b.create(wire.TriggerInput{Name: "broken", Source: every(1, "hours"), Continuation: &wire.TriggerContinuation{Kind: "script", Script: "unreadable"}})
+		b.clock.Advance(time.Second)
+		sound := b.create(wire.TriggerInput{Name: "sound", Source: every(1, "hours")})
+		b.clock.Advance(2 * time.Hour)
+		if pause, err := b.FireDue(t.Context()); err == nil || pause != 30*time.Second {
+			t.Errorf("a pause of %s, %v", pause, err)
+		}
+		if len(b.firings(broken.ID)) != 0 || len(b.firings(sound.ID)) != 1 {
+			t.Errorf("the broken one fired %d times, the sound one %d", len(b.firings(broken.ID)), len(b.firings(sound.ID)))
+		}
+	})
+}

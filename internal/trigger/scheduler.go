@@ -2,6 +2,7 @@ package trigger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,7 +75,8 @@ func (s *Service) work(ctx context.Context) {
 	}
 }
 
-// FireDue fires the schedules that are due and returns how long nothing will be, as far as this process knows.
+// FireDue fires the schedules that are due and returns how long nothing will be, as far as this process knows. One that cannot be fired
+// keeps none of the others from it.
 func (s *Service) FireDue(ctx context.Context) (pause time.Duration, err error) {
 	for {
 		now := s.opts.Clock.Now()
@@ -89,10 +91,14 @@ func (s *Service) FireDue(ctx context.Context) (pause time.Duration, err error) 
 		if err != nil {
 			return lookEvery, fmt.Errorf("look for schedules that are due: %w", err)
 		}
+		var failed error
 		for i := range due {
 			if err := s.fireSchedule(ctx, &due[i]); err != nil {
-				return lookEvery, fmt.Errorf("fire trigger %s: %w", due[i].ID, err)
+				failed = errors.Join(failed, fmt.Errorf("fire trigger %s: %w", due[i].ID, err))
 			}
+		}
+		if failed != nil {
+			return lookEvery, failed
 		}
 		if len(due) == maxDue {
 			continue

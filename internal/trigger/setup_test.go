@@ -3,6 +3,7 @@ package trigger_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,9 @@ func setup(t *testing.T, s store.Store, c *clock.Fake) *bench {
 			return json.Marshal(map[string]string{"source": source})
 		},
 		Workflow: func(program, input json.RawMessage) (json.RawMessage, error) {
+			if strings.Contains(string(program), "unreadable") {
+				return nil, errors.New("the program cannot be read")
+			}
 			return json.Marshal([]json.RawMessage{program, input})
 		},
 		Opened: func(store.Tx, string) error {

@@ -60,10 +60,12 @@ func (s *Service) Admit(ctx context.Context, triggerID, secret string) (Trigger,
 	case err != nil:
 		return t, err
 	case !t.Enabled:
-		return t, fault.New(fault.Conflict, "This webhook is switched off")
+		return t, switchedOff()
 	}
 	return t, s.pace(t.ID)
 }
+
+func switchedOff() error { return fault.New(fault.Conflict, "This webhook is switched off") }
 
 // pace counts a delivery against the rate of its trigger.
 func (s *Service) pace(triggerID string) error {
@@ -114,8 +116,11 @@ func (s *Service) Deliver(ctx context.Context, t *Trigger, d Delivery) (duplicat
 	err = s.opts.Store.Write(ctx, store.Interactive, func(tx store.Tx) error {
 		// It may have been changed since it was admitted.
 		now, err := Get(tx, t.ID)
-		if err != nil || !now.Enabled || now.Source.Type != Webhook {
+		if err != nil {
 			return err
+		}
+		if !now.Enabled || now.Source.Type != Webhook {
+			return switchedOff()
 		}
 		_, fired, err := s.fire(tx, &now, e)
 		duplicate = !fired

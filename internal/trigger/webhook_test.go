@@ -205,3 +205,20 @@ func TestABodyThatIsNoJSONOrTooLargeIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestADeliveryThatWasAdmittedIsNotAcknowledgedOnceItsWebhookIsOff(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		made := b.create(wire.TriggerInput{Source: wire.TriggerSource{Type: "webhook"}})
+		admitted, err := b.Admit(t.Context(), made.ID, b.secrets(made).WebhookSecret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		off := false
+		if _, err := b.change(made, wire.TriggerPatch{Enabled: &off}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Deliver(t.Context(), &admitted, trigger.Delivery{Body: []byte(`1`)}); fault.CodeOf(err) != fault.Conflict || len(b.firings(made.ID)) != 0 {
+			t.Errorf("%v, %d firings", err, len(b.firings(made.ID)))
+		}
+	})
+}
