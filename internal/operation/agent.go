@@ -240,11 +240,15 @@ func (c *Call) keepApproval(present access, fields map[string]any, def *wire.Age
 		def.ToolApproval = before
 		return nil
 	}
-	may := present.role == collaborator.Owner && !c.Caller.Delegate && (c.Caller.Scopes == nil || slices.Contains(c.Caller.Scopes, account.Admin))
-	if !may && !reflect.DeepEqual(before, def.ToolApproval) {
+	if !c.decides(present) && !reflect.DeepEqual(before, def.ToolApproval) {
 		return fault.New(fault.PermissionDenied, wire.MsgApprovalGrant)
 	}
 	return nil
+}
+
+// decides tells whether the caller may decide approvals of an agent, as DecideApproval does.
+func (c *Call) decides(on access) bool {
+	return on.role == collaborator.Owner && !c.Caller.Delegate && (c.Caller.Scopes == nil || slices.Contains(c.Caller.Scopes, account.Admin))
 }
 
 func deleteAgent(ctx context.Context, c *Call) (Result, error) {

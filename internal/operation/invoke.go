@@ -104,7 +104,7 @@ func (c *Call) beginInvoke(ctx context.Context, sessionID string, req *wire.Invo
 		if err := tx.Lock(wire.KeySession + sessionID); err != nil {
 			return err
 		}
-		s, _, err := c.onSession(tx, sessionID)
+		s, on, err := c.onSession(tx, sessionID)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (c *Call) beginInvoke(ctx context.Context, sessionID string, req *wire.Invo
 		if err := c.beginsActing(tx, sessionID); err != nil {
 			return err
 		}
-		scope = space.Scope{Account: s.Account, Agent: s.Agent, Session: s.ID, Definition: a.Definition}
+		scope = space.Scope{Account: s.Account, Agent: s.Agent, Session: s.ID, Decides: c.decides(on), Definition: a.Definition}
 		_, err = c.opts.Log.Append(tx, sessionID, nil, sessionlog.Entry{Payload: call})
 		return err
 	})

@@ -171,6 +171,24 @@ func TestARejectedCallIsTheModelsToLearnOf(t *testing.T) {
 	})
 }
 
+func TestNobodyGetsAroundAnApprovalByHand(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		p := newTill(t)
+		h := servertest.Start(t, cfg)
+		session := h.Session(careful(t, h, servertest.Scripted(t), p))
+		pay := map[string]any{"verb": "call", "input": map[string]any{"tool": "till__pay", "input": map[string]any{}}}
+		path := "/api/v1/sessions/" + session + "/invoke"
+		weak := servertest.JSON[wire.InvokeSessionToolResponse](t, h.REST(h.Token("read", "write")).Do(http.MethodPost, path, pay))
+		if !strings.Contains(weak.Error, "needs an approval") || p.payments() != "" {
+			t.Errorf("a program with a token got %+v, paid %q", weak, p.payments())
+		}
+		owner := servertest.JSON[wire.InvokeSessionToolResponse](t, h.REST(h.Token()).Do(http.MethodPost, path, pay))
+		if owner.Error != "" || p.payments() != "{}" {
+			t.Errorf("the owner got %+v, paid %q", owner, p.payments())
+		}
+	})
+}
+
 func TestAStoppedTurnIsNotAskedAboutAnyMore(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
 		p := newTill(t)

@@ -87,6 +87,30 @@ func TestAnAgentWritesTriggersOfItsOwn(t *testing.T) {
 	})
 }
 
+func TestAnAgentSendsNothingOutWithoutTheGrant(t *testing.T) {
+	each(t, func(t *testing.T, cfg server.Config) {
+		content := `{"source":{"type":"run-completed"},"continuation":{"kind":"webhook","url":"https://example.com/in"},"prompt":"x"}`
+		write := verb("write", map[string]any{"address": "~/triggers/Out", "content": content})
+		h := servertest.Start(t, cfg)
+		agentID := h.Agent(servertest.Scripted(t, write, scripted.Say("No."), write, scripted.Say("Yes.")))
+		def := servertest.Call[wire.GetAgentResponse](h, "GetAgent", map[string]any{"agentId": agentID}).Agent.Definition
+		for _, step := range []struct {
+			tools []string
+			made  int
+		}{{[]string{"web_search"}, 0}, {[]string{"publish"}, 1}} {
+			def.Tools = &step.tools
+			servertest.Call[wire.GetAgentResponse](h, "UpdateAgent", map[string]any{"agentId": agentID, "definition": def})
+			session := h.Session(agentID)
+			if _, err := h.Send(session, "Tell the world."); err != nil {
+				t.Fatal(err)
+			}
+			if got := triggersOf(h, agentID); len(got) != step.made || step.made == 0 && !strings.Contains(outputs(h, session)[0], "not granted") {
+				t.Errorf("with %v: %+v, %v", step.tools, got, outputs(h, session))
+			}
+		}
+	})
+}
+
 func TestAWebhookThatIsSentIsSigned(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
 		type delivery struct {

@@ -28,7 +28,9 @@ type Scope struct {
 	Session string
 	Run     string
 	// Call is the call of the run that is carried out, where there is one.
-	Call       string
+	Call string
+	// Decides says that a person acts who may decide approvals of the agent.
+	Decides    bool
 	Definition wire.AgentDefinition
 	// Images says that whoever reads is a model that sees images.
 	Images bool

@@ -146,13 +146,16 @@ func miss(d *tooldoc.Document, why []string) Action {
 	return answer(value, err)
 }
 
-// use is a call of a tool that the agent holds. What a person calls needs nobody's approval.
+// use is a call of a tool that the agent holds. Whoever decides approvals needs none, and nobody else gets around them by hand.
 func use(gate *govern.Gate, scope space.Scope, t *callable.Tool, arguments string) Action {
 	input, why := t.Parse(arguments)
 	if len(why) > 0 {
 		return miss(&t.Document, why)
 	}
-	if scope.Call != "" && govern.Needs(scope.Definition, t.Document.Name, t.Effect()) {
+	if govern.Needs(scope.Definition, t.Document.Name, t.Effect()) && !scope.Decides {
+		if scope.Call == "" {
+			return Refuse(fault.New(fault.PermissionDenied, "%s needs an approval: only who decides on it can call it by hand", t.Document.Name))
+		}
 		return gated(gate, scope, t, input)
 	}
 	return Action{Effect: t.Effect(), Run: func(ctx context.Context) (Result, error) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loam-agents/loam/internal/agent"
 	"github.com/loam-agents/loam/internal/fault"
 	"github.com/loam-agents/loam/internal/space"
 	"github.com/loam-agents/loam/internal/store"
@@ -21,7 +22,7 @@ const Contract = `Write JSON to ~/triggers/<name>: {"source": {…}, "prompt": "
 source: {"type":"schedule","schedule":S} | {"type":"webhook","signed"?:true} | {"type":"run-completed","agentId"?,"status"?:"succeeded|failed|canceled","titleMatch"?}
   | {"type":"user-mention","mentionedAccounts":[…]} | {"type":"document-comment","resource":"hm://…"} | {"type":"site-update","resourcePrefix":"hm://…"}
 S: {"kind":"interval","every":2,"unit":"minutes|hours|days"} | {"kind":"weekly","daysOfWeek":[1],"timeOfDay":"09:00","timezone":"Europe/Berlin"} | {"kind":"cron","cron":"0 9 * * 1-5","timezone":"…"} | {"kind":"once","runAt":MILLISECONDS}
-continuation (default: a new thread): {"kind":"newThread","sessionId"?} | {"kind":"wake","signal":"…","runId"?,"payload"?} | {"kind":"tool","tool":"…","input"?,"onFailure"?:"thread"} | {"kind":"script","script":"…","input"?} | {"kind":"webhook","url":"https://…"}
+continuation (default: a new thread): {"kind":"newThread","sessionId"?} | {"kind":"wake","signal":"…","runId"?,"payload"?} | {"kind":"tool","tool":"…","input"?,"onFailure"?:"thread"} | {"kind":"script","script":"…","input"?} | {"kind":"webhook","url":"https://…"} (with the grant publish)
 Read ~/tools/write/triggers for the options.`
 
 // Guide is the write guide ~/tools/write/triggers.
@@ -229,6 +230,9 @@ func (w *write) saving(ctx context.Context, req space.WriteRequest, o options) e
 	c, err := parse(req)
 	if err != nil {
 		return err
+	}
+	if c.Continuation != nil && c.Continuation.Kind == trigger.Send && !agent.GrantsOf(w.scope.Definition, nil).Publish {
+		return fault.New(fault.PermissionDenied, "You are not granted to send anything out: a person can make this trigger, or grant `publish`").With("field", "continuation.kind")
 	}
 	if w.found == nil {
 		if c.Source == nil {
