@@ -2,56 +2,24 @@ package crashtest_test
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/model/scripted"
+	"github.com/loam-agents/loam/internal/server/servertest"
 	"github.com/loam-agents/loam/wire"
 )
 
-// till is an MCP server that pays. It counts what it has paid, and calls during, once, while it does.
-type till struct {
-	url    string
-	paid   atomic.Int64
-	during atomic.Pointer[func()]
-}
-
-func newTill(t *testing.T) *till {
-	t.Helper()
-	p := &till{}
-	s := sdk.NewServer(&sdk.Implementation{Name: "till", Version: "1"}, nil)
-	s.AddTool(&sdk.Tool{Name: "pay", Description: "Pays somebody.", InputSchema: map[string]any{"type": "object"}},
-		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			p.paid.Add(1)
-			if f := p.during.Swap(nil); f != nil {
-				(*f)()
-			}
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "paid"}}}, nil
-		})
-	h := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
-	t.Cleanup(func() {
-		h.CloseClientConnections()
-		h.Close()
-	})
-	p.url = h.URL
-	return p
-}
-
 // paying sends the message that has a careful agent pay, and returns the run. The process may die over it.
-func (r *rig) paying(p *till) (run string) {
+func (r *rig) paying(p *servertest.Till) (run string) {
 	r.t.Helper()
 	r.model.Push(
 		scripted.Turn{Match: scripted.Match{User: "Pay."}, Repeat: true, Steps: []scripted.Step{text("I pay."), calls("call", `{"tool":"till__pay","input":{"sum":3}}`)}, Usage: scriptUsage},
 		scripted.Turn{Match: scripted.Match{Result: "till__pay"}, Repeat: true, Steps: []scripted.Step{text("It is settled.")}, Usage: scriptUsage},
 	)
-	call[wire.McpServerResponse](r, "SetMcpServer", map[string]any{"name": "till", "config": map[string]any{"url": p.url}})
+	call[wire.McpServerResponse](r, "SetMcpServer", map[string]any{"name": "till", "config": map[string]any{"url": p.URL}})
 	call[wire.GetAgentResponse](r, "UpdateAgent", map[string]any{"agentId": r.agent, "definition": map[string]any{
 		"name": "Scribe", "systemPrompt": "You pay.", "modelProvider": "scripted", "model": "scripted-1", "mcpServers": []string{"till"},
 		"toolApproval": map[string]any{"default": "required"},
@@ -66,7 +34,7 @@ func (r *rig) paying(p *till) (run string) {
 
 // decided answers what the run asks until it has ended, and restarts the server when it dies. A person who is asked about a call that
 // is in doubt looks into the till.
-func (r *rig) decided(run string, p *till) wire.RunInfo {
+func (r *rig) decided(run string, p *servertest.Till) wire.RunInfo {
 	r.t.Helper()
 	for range 10 {
 		died := r.process
@@ -89,7 +57,7 @@ func (r *rig) decided(run string, p *till) wire.RunInfo {
 }
 
 // answer decides for as long as the process lives, and tells whether the run has ended.
-func (r *rig) answer(ctx context.Context, run string, p *till) (bool, wire.RunInfo) {
+func (r *rig) answer(ctx context.Context, run string, p *servertest.Till) (bool, wire.RunInfo) {
 	for _, err := range r.client.Subscribe(ctx, wire.KeyRun+run, 0) {
 		if err != nil {
 			break
@@ -106,7 +74,7 @@ func (r *rig) answer(ctx context.Context, run string, p *till) (bool, wire.RunIn
 			continue
 		}
 		for _, a := range asked.Approvals {
-			approve := !a.InDoubt || p.paid.Load() == 0
+			approve := !a.InDoubt || len(p.Paid()) == 0
 			_, _ = client.Call[wire.ApprovalResponse](ctx, r.client, "DecideApproval", map[string]any{"approvalId": a.ID, "approve": approve})
 		}
 	}
@@ -127,7 +95,7 @@ func TestAnApprovedPaymentIsMadeOnceWhereverTheProcessDies(t *testing.T) {
 			each(t, func(t *testing.T, r *rig) {
 				r.start(point)
 				r.found()
-				p := newTill(t)
+				p := servertest.NewTill(t)
 				r.paidOnce(p, r.decided(r.paying(p), p))
 			})
 		})
@@ -136,20 +104,19 @@ func TestAnApprovedPaymentIsMadeOnceWhereverTheProcessDies(t *testing.T) {
 		each(t, func(t *testing.T, r *rig) {
 			r.start("")
 			r.found()
-			p := newTill(t)
+			p := servertest.NewTill(t)
 			run := r.paying(p)
-			kill := r.process.Kill
-			p.during.Store(&kill)
+			p.During(r.process.Kill)
 			r.paidOnce(p, r.decided(run, p))
 		})
 	})
 }
 
 // paidOnce checks that there was one payment and one crash, and that the model knows how its call ended.
-func (r *rig) paidOnce(p *till, run wire.RunInfo) {
+func (r *rig) paidOnce(p *servertest.Till, run wire.RunInfo) {
 	r.t.Helper()
-	if run.Status != "succeeded" || p.paid.Load() != 1 || r.crashes != 1 {
-		r.t.Errorf("the run is %s (%+v), paid %d times, %d crashes", run.Status, run.Error, p.paid.Load(), r.crashes)
+	if run.Status != "succeeded" || len(p.Paid()) != 1 || r.crashes != 1 {
+		r.t.Errorf("the run is %s (%+v), paid %d times, %d crashes", run.Status, run.Error, len(p.Paid()), r.crashes)
 	}
 	events := call[wire.GetSessionResponse](r, "GetSession", map[string]any{"sessionId": run.SessionID}).Events
 	results := 0

@@ -1,15 +1,10 @@
 package server_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/model/scripted"
@@ -18,50 +13,11 @@ import (
 	"github.com/loam-agents/loam/wire"
 )
 
-// till is an MCP server that pays, and counts what it has paid.
-type till struct {
-	*httptest.Server
-	mu   sync.Mutex
-	paid []string
-	// hold, when it is set, is received from before a payment is answered; begun is closed then.
-	hold, begun chan struct{}
-}
-
-func newTill(t *testing.T) *till {
-	t.Helper()
-	p := &till{}
-	s := sdk.NewServer(&sdk.Implementation{Name: "till", Version: "1"}, nil)
-	s.AddTool(&sdk.Tool{Name: "pay", Description: "Pays somebody.", InputSchema: map[string]any{"type": "object"}},
-		func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			p.mu.Lock()
-			p.paid = append(p.paid, string(req.Params.Arguments))
-			hold := p.hold
-			if hold != nil {
-				close(p.begun)
-				p.hold = nil
-			}
-			p.mu.Unlock()
-			if hold != nil {
-				<-hold
-			}
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "paid"}}}, nil
-		})
-	p.Server = httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
-	t.Cleanup(func() {
-		p.CloseClientConnections()
-		p.Close()
-	})
-	return p
-}
-
-func (p *till) payments() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.Join(p.paid, " ")
-}
+// payments are all that a till has paid.
+func payments(p *servertest.Till) string { return strings.Join(p.Paid(), " ") }
 
 // careful makes an agent that asks before it acts on the world, with a till.
-func careful(t *testing.T, h *servertest.Harness, m *scripted.Server, p *till) string {
+func careful(t *testing.T, h *servertest.Harness, m *scripted.Server, p *servertest.Till) string {
 	t.Helper()
 	agentID := h.Agent(m)
 	servertest.Call[wire.McpServerResponse](h, "SetMcpServer", map[string]any{"name": "till", "config": map[string]any{"url": p.URL}})
@@ -94,7 +50,7 @@ func reaches(t *testing.T, frames <-chan client.Frame, run, status string) {
 
 func TestACallWaitsForAPersonAndIsThenMadeOnce(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
-		p := newTill(t)
+		p := servertest.NewTill(t)
 		m := servertest.Scripted(t, calls(`{"tool":"till__pay","input":{"to":"<Ann>", "sum":3}}`)...)
 		h := servertest.Start(t, cfg)
 		session := h.Session(careful(t, h, m, p))
@@ -116,15 +72,15 @@ func TestACallWaitsForAPersonAndIsThenMadeOnce(t *testing.T) {
 		if got := servertest.Call[wire.SignalRunResponse](h, "SignalRun", map[string]any{"runId": a.RunID, "signal": "answer"}); got.Delivered {
 			t.Error("a signal has settled an approval")
 		}
-		if p.payments() != "" {
-			t.Fatalf("paid %s before anybody said yes", p.payments())
+		if payments(p) != "" {
+			t.Fatalf("paid %s before anybody said yes", payments(p))
 		}
 		frames := h.Watch(wire.KeyRun+a.RootRunID, 0)
 		if got := decide(h, a.ID, true, ""); got.Status != "approved" || got.DecidedBy != h.Key.ID().String() || got.DecidedAt == 0 {
 			t.Errorf("decided %+v", got)
 		}
 		reaches(t, frames, a.RunID, "succeeded")
-		if got := p.payments(); got != `{"sum":3,"to":"\u003cAnn\u003e"}` && got != `{"sum":3,"to":"<Ann>"}` {
+		if got := payments(p); got != `{"sum":3,"to":"\u003cAnn\u003e"}` && got != `{"sum":3,"to":"<Ann>"}` {
 			t.Errorf("paid %s", got)
 		}
 		if got := results(m); !strings.Contains(got, "till__pay answered") {
@@ -139,7 +95,7 @@ func TestACallWaitsForAPersonAndIsThenMadeOnce(t *testing.T) {
 
 func TestARejectedCallIsTheModelsToLearnOf(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
-		p := newTill(t)
+		p := servertest.NewTill(t)
 		m := servertest.Scripted(t, append([]scripted.Turn{{Steps: []scripted.Step{
 			{Call: &scripted.Call{Name: "call", Arguments: `{"tool":"till__pay","input":{"to":"Ann"}}`}},
 			{Call: &scripted.Call{Name: "call", Arguments: `{"tool":"till__pay","input":{"to":"Bob"}}`}},
@@ -162,7 +118,7 @@ func TestARejectedCallIsTheModelsToLearnOf(t *testing.T) {
 			decide(h, a.ID, true, "")
 		}
 		reaches(t, frames, asked[0].RunID, "succeeded")
-		if got := p.payments(); got != `{"to":"Bob"}` {
+		if got := payments(p); got != `{"to":"Bob"}` {
 			t.Errorf("paid %s", got)
 		}
 		if got := results(m); !strings.Contains(got, "Ann was paid yesterday.") || !strings.Contains(got, "Do not make it again") {
@@ -173,25 +129,25 @@ func TestARejectedCallIsTheModelsToLearnOf(t *testing.T) {
 
 func TestNobodyGetsAroundAnApprovalByHand(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
-		p := newTill(t)
+		p := servertest.NewTill(t)
 		h := servertest.Start(t, cfg)
 		session := h.Session(careful(t, h, servertest.Scripted(t), p))
 		pay := map[string]any{"verb": "call", "input": map[string]any{"tool": "till__pay", "input": map[string]any{}}}
 		path := "/api/v1/sessions/" + session + "/invoke"
 		weak := servertest.JSON[wire.InvokeSessionToolResponse](t, h.REST(h.Token("read", "write")).Do(http.MethodPost, path, pay))
-		if !strings.Contains(weak.Error, "needs an approval") || p.payments() != "" {
-			t.Errorf("a program with a token got %+v, paid %q", weak, p.payments())
+		if !strings.Contains(weak.Error, "needs an approval") || payments(p) != "" {
+			t.Errorf("a program with a token got %+v, paid %q", weak, payments(p))
 		}
 		owner := servertest.JSON[wire.InvokeSessionToolResponse](t, h.REST(h.Token()).Do(http.MethodPost, path, pay))
-		if owner.Error != "" || p.payments() != "{}" {
-			t.Errorf("the owner got %+v, paid %q", owner, p.payments())
+		if owner.Error != "" || payments(p) != "{}" {
+			t.Errorf("the owner got %+v, paid %q", owner, payments(p))
 		}
 	})
 }
 
 func TestAStoppedTurnIsNotAskedAboutAnyMore(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
-		p := newTill(t)
+		p := servertest.NewTill(t)
 		m := servertest.Scripted(t, calls(`{"tool":"till__pay","input":{}}`)...)
 		h := servertest.Start(t, cfg)
 		session := h.Session(careful(t, h, m, p))
@@ -204,8 +160,8 @@ func TestAStoppedTurnIsNotAskedAboutAnyMore(t *testing.T) {
 			t.Errorf("the approval is %s", got.Status)
 		}
 		_, err := client.Call[wire.ApprovalResponse](t.Context(), h.Client, "DecideApproval", map[string]any{"approvalId": a.ID, "approve": true})
-		if err == nil || !strings.Contains(err.Error(), "has ended") || p.payments() != "" {
-			t.Errorf("decided after the end: %v, paid %q", err, p.payments())
+		if err == nil || !strings.Contains(err.Error(), "has ended") || payments(p) != "" {
+			t.Errorf("decided after the end: %v, paid %q", err, payments(p))
 		}
 		servertest.Call[wire.DeleteSessionResponse](h, "DeleteSession", map[string]any{"sessionId": session})
 		_, err = client.Call[wire.ApprovalResponse](t.Context(), h.Client, "GetApproval", map[string]any{"approvalId": a.ID})
@@ -217,7 +173,7 @@ func TestAStoppedTurnIsNotAskedAboutAnyMore(t *testing.T) {
 
 func TestAnApprovedCallThatWasCutOffIsAskedAboutAgain(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
-		p := newTill(t)
+		p := servertest.NewTill(t)
 		m := servertest.Scripted(t, calls(`{"tool":"till__pay","input":{"to":"Ann"}}`)...)
 		h := servertest.Start(t, cfg)
 		session := h.Session(careful(t, h, m, p))
@@ -225,22 +181,25 @@ func TestAnApprovedCallThatWasCutOffIsAskedAboutAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := approvals(h, map[string]any{"sessionId": session})[0]
-		hold := make(chan struct{})
-		p.begun, p.hold = make(chan struct{}), hold
+		begun, over := make(chan struct{}), make(chan struct{})
+		p.During(func() {
+			close(begun)
+			<-over
+		})
 		decide(h, first.ID, true, "")
-		<-p.begun
+		<-begun
 		h.Stop()
-		close(hold)
+		close(over)
 		h = servertest.Start(t, h.Config)
 		frames := h.Watch(wire.KeyRun+first.RootRunID, 0)
 		reaches(t, frames, first.RunID, "waiting")
 		asked := approvals(h, map[string]any{"sessionId": session, "status": "pending"})
-		if len(asked) != 1 || !asked[0].InDoubt || asked[0].ID == first.ID || p.payments() != `{"to":"Ann"}` {
-			t.Fatalf("asked %+v, paid %s", asked, p.payments())
+		if len(asked) != 1 || !asked[0].InDoubt || asked[0].ID == first.ID || payments(p) != `{"to":"Ann"}` {
+			t.Fatalf("asked %+v, paid %s", asked, payments(p))
 		}
 		decide(h, asked[0].ID, true, "")
 		reaches(t, frames, first.RunID, "succeeded")
-		if got := p.payments(); got != `{"to":"Ann"} {"to":"Ann"}` {
+		if got := payments(p); got != `{"to":"Ann"} {"to":"Ann"}` {
 			t.Errorf("paid %s", got)
 		}
 	})
@@ -248,7 +207,7 @@ func TestAnApprovedCallThatWasCutOffIsAskedAboutAgain(t *testing.T) {
 
 func TestOnlyTheOwnerSaysWhatNeedsAnApproval(t *testing.T) {
 	t.Parallel()
-	p := newTill(t)
+	p := servertest.NewTill(t)
 	h := servertest.Start(t, server.Config{})
 	agentID := careful(t, h, servertest.Scripted(t), p)
 	def := servertest.Call[wire.GetAgentResponse](h, "GetAgent", map[string]any{"agentId": agentID}).Agent.Definition
@@ -271,7 +230,7 @@ func TestOnlyTheOwnerSaysWhatNeedsAnApproval(t *testing.T) {
 
 func TestAChildAsksAsItsParentDoes(t *testing.T) {
 	each(t, func(t *testing.T, cfg server.Config) {
-		p := newTill(t)
+		p := servertest.NewTill(t)
 		call := func(name, arguments string) []scripted.Step {
 			return []scripted.Step{{Call: &scripted.Call{Name: name, Arguments: arguments}}}
 		}
@@ -292,12 +251,12 @@ func TestAChildAsksAsItsParentDoes(t *testing.T) {
 			return json.Unmarshal(f.Value, &r) == nil && r.ParentRunID == root && r.Status == "waiting"
 		})
 		asked := approvals(h, map[string]any{"status": "pending"})
-		if len(asked) != 1 || asked[0].RootRunID != root || asked[0].RunID == root || asked[0].SessionID == session || p.payments() != "" {
-			t.Fatalf("asked %+v, paid %s", asked, p.payments())
+		if len(asked) != 1 || asked[0].RootRunID != root || asked[0].RunID == root || asked[0].SessionID == session || payments(p) != "" {
+			t.Fatalf("asked %+v, paid %s", asked, payments(p))
 		}
 		decide(h, asked[0].ID, true, "")
 		reaches(t, frames, root, "succeeded")
-		if got := p.payments(); got != `{"to":"Ann"}` {
+		if got := payments(p); got != `{"to":"Ann"}` {
 			t.Errorf("paid %s", got)
 		}
 	})

@@ -88,25 +88,26 @@ func TestAServerThatLiesAboutSchemasWedgesNothing(t *testing.T) {
 		agentID := h.Agent(m)
 		use(t, h, agentID, "box")
 		servertest.Call[wire.McpServerResponse](h, "SetMcpServer", map[string]any{"name": "box", "config": map[string]any{"url": box.URL}})
-		session := h.Session(agentID)
-		for range 2 {
-			if _, err := h.Send(session, "go"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		answered := 0
-		for _, e := range h.Events(session) {
-			if e.Type == "tool_result" {
-				answered++
-			}
-		}
-		if answered != len(list) {
-			t.Errorf("%d of %d calls were answered", answered, len(list))
+		if _, got := sentTwice(t, h, agentID); len(got) != len(list) {
+			t.Errorf("%d of %d calls were answered", len(got), len(list))
 		}
 		if got := results(m); strings.Contains(got, "root:") || !strings.Contains(got, "from circle") {
 			t.Errorf("the model saw %.3000s", got)
 		}
 	})
+}
+
+// sentTwice has an agent work through its script, and then answer once more in the same conversation. It returns the
+// conversation and the results of its calls.
+func sentTwice(t *testing.T, h *servertest.Harness, agentID string) (session string, results []string) {
+	t.Helper()
+	session = h.Session(agentID)
+	for range 2 {
+		if _, err := h.Send(session, "go"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return session, outputs(h, session)
 }
 
 func TestTenMegabytesOfAnythingWedgeNoSession(t *testing.T) {
@@ -130,24 +131,15 @@ func TestTenMegabytesOfAnythingWedgeNoSession(t *testing.T) {
 		agentID := h.Agent(m)
 		use(t, h, agentID, "box")
 		servertest.Call[wire.McpServerResponse](h, "SetMcpServer", map[string]any{"name": "box", "config": map[string]any{"url": box.URL}})
-		session := h.Session(agentID)
-		for range 2 {
-			if _, err := h.Send(session, "go"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		answered := 0
-		for _, e := range h.Events(session) {
-			if e.Type == "tool_result" {
-				answered++
-				if len(e.Output)+len(e.Error) > 256<<10 {
-					t.Errorf("the log keeps %d bytes of one result", len(e.Output)+len(e.Error))
-				}
+		session, answers := sentTwice(t, h, agentID)
+		for _, a := range answers {
+			if len(a) > 256<<10 {
+				t.Errorf("the log keeps %d bytes of one result", len(a))
 			}
 		}
 		requests := m.Requests()
-		if size := len(requests[len(requests)-1].Body); answered != 4 || size > 80<<10 {
-			t.Errorf("%d calls were answered, and the next turn sends %d bytes", answered, size)
+		if size := len(requests[len(requests)-1].Body); len(answers) != 4 || size > 80<<10 {
+			t.Errorf("%d calls were answered, and the next turn sends %d bytes", len(answers), size)
 		}
 		// The person can still act there, read all of it back, and end it.
 		got := servertest.Call[wire.InvokeSessionToolResponse](h, "InvokeSessionTool", map[string]any{"sessionId": session, "verb": "read", "input": map[string]any{"address": "thread:" + session}})

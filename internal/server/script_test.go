@@ -228,7 +228,7 @@ func TestTheSameStartRunsOnce(t *testing.T) {
 // eachDatabase runs fn on both databases.
 func TestAScriptWaitsForAPersonAsATurnDoes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, cfg server.Config) {
-		p := newTill(t)
+		p := servertest.NewTill(t)
 		h := servertest.Start(t, cfg)
 		agentID := careful(t, h, servertest.Scripted(t), p)
 		run := servertest.Call[wire.StartScriptResponse](h, "StartScript", map[string]any{"agentId": agentID, "script": `export default async (input, ctx) => {
@@ -238,8 +238,8 @@ func TestAScriptWaitsForAPersonAsATurnDoes(t *testing.T) {
 		frames := h.Watch(wire.KeyRun+run, 0)
 		reaches(t, frames, run, "waiting")
 		asked := approvals(h, map[string]any{"runId": run})
-		if len(asked) != 2 || p.payments() != "" {
-			t.Fatalf("asked %+v, paid %s", asked, p.payments())
+		if len(asked) != 2 || payments(p) != "" {
+			t.Fatalf("asked %+v, paid %s", asked, payments(p))
 		}
 		for _, a := range asked {
 			decide(h, a.ID, strings.Contains(string(a.Arguments), "Ann"), "")
@@ -250,8 +250,8 @@ func TestAScriptWaitsForAPersonAsATurnDoes(t *testing.T) {
 		for _, e := range got {
 			all.Write(e.Entry)
 		}
-		if p.payments() != `{"to":"Ann"}` || !strings.Contains(all.String(), "permission_denied") {
-			t.Errorf("paid %s, the journal is %s", p.payments(), all.String())
+		if payments(p) != `{"to":"Ann"}` || !strings.Contains(all.String(), "permission_denied") {
+			t.Errorf("paid %s, the journal is %s", payments(p), all.String())
 		}
 	})
 }
