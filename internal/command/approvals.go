@@ -68,18 +68,9 @@ func shortened(text string) string {
 }
 
 func listApprovals(ctx context.Context, cl *client.Client, filter map[string]any) ([]wire.ApprovalInfo, error) {
-	out := []wire.ApprovalInfo{}
-	for {
-		page, err := client.Call[wire.ListApprovalsResponse](ctx, cl, "ListApprovals", filter)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, page.Approvals...)
-		if page.NextCursor == "" {
-			return out, nil
-		}
-		filter["cursor"] = page.NextCursor
-	}
+	return everyPageOf(ctx, cl, "ListApprovals", filter, func(r wire.ListApprovalsResponse) ([]wire.ApprovalInfo, string) {
+		return r.Approvals, r.NextCursor
+	})
 }
 
 // findApproval takes an id, or the beginning of the id of one that is pending.

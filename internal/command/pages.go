@@ -2,16 +2,21 @@ package command
 
 import (
 	"context"
+	"maps"
 
 	"github.com/loam-agents/loam/client"
-	"github.com/loam-agents/loam/wire"
 )
 
 // everyPage reads a list to its end. rows takes what a page holds and the cursor of the next one.
 func everyPage[R, T any](ctx context.Context, cl *client.Client, action string, rows func(R) ([]T, string)) ([]T, error) {
+	return everyPageOf(ctx, cl, action, map[string]any{}, rows)
+}
+
+// everyPageOf is everyPage for the part of a list that a filter selects.
+func everyPageOf[R, T any](ctx context.Context, cl *client.Client, action string, filter map[string]any, rows func(R) ([]T, string)) ([]T, error) {
 	out := []T{}
-	limit := int64(200)
-	request := wire.PageRequest{Limit: &limit}
+	request := maps.Clone(filter)
+	request["limit"] = int64(200)
 	for {
 		reply, err := client.Call[R](ctx, cl, action, request)
 		if err != nil {
@@ -22,6 +27,6 @@ func everyPage[R, T any](ctx context.Context, cl *client.Client, action string, 
 		if next == "" {
 			return out, nil
 		}
-		request.Cursor = &next
+		request["cursor"] = next
 	}
 }

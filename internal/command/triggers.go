@@ -59,6 +59,12 @@ func (c *ofAgent) trigger(ctx context.Context, a *app, name string) (*client.Cli
 	return nil, wire.TriggerInfo{}, fmt.Errorf("%s has several triggers %q: name one by its id", agent.Definition.Name, name)
 }
 
+// ofTrigger is what commands on one trigger take.
+type ofTrigger struct {
+	ofAgent
+	Trigger string `arg:"" help:"Name of the trigger, or its id or the beginning of it."`
+}
+
 type triggersList struct {
 	ofAgent
 	JSON bool `help:"Print JSON."`
@@ -93,9 +99,8 @@ func switched(t *wire.TriggerInfo) string {
 }
 
 type triggersShow struct {
-	ofAgent
-	Trigger string `arg:"" help:"Name of the trigger, or its id or the beginning of it."`
-	JSON    bool   `help:"Print JSON."`
+	ofTrigger
+	JSON bool `help:"Print JSON."`
 }
 
 // Run shows a trigger.
@@ -259,8 +264,7 @@ func (c *ofAgent) change(ctx context.Context, a *app, name string, patch wire.Tr
 }
 
 type triggersOn struct {
-	ofAgent
-	Trigger string `arg:"" help:"Name of the trigger, or its id or the beginning of it."`
+	ofTrigger
 }
 
 // Run switches a trigger on.
@@ -270,8 +274,7 @@ func (c *triggersOn) Run(ctx context.Context, a *app) error {
 }
 
 type triggersOff struct {
-	ofAgent
-	Trigger string `arg:"" help:"Name of the trigger, or its id or the beginning of it."`
+	ofTrigger
 }
 
 // Run switches a trigger off.
@@ -281,8 +284,7 @@ func (c *triggersOff) Run(ctx context.Context, a *app) error {
 }
 
 type triggersRun struct {
-	ofAgent
-	Trigger string `arg:"" help:"Name of the trigger, or its id or the beginning of it."`
+	ofTrigger
 }
 
 // Run makes a trigger fire, and prints what that led to.
@@ -310,9 +312,8 @@ func (c *triggersRun) Run(ctx context.Context, a *app) error {
 }
 
 type triggersDelete struct {
-	ofAgent
+	ofTrigger
 	sure
-	Trigger string `arg:"" help:"Name of the trigger, or its id or the beginning of it."`
 }
 
 // Run deletes a trigger.
