@@ -80,8 +80,10 @@ var rooms = []room{
 	{"internal/govern", 40, product},
 	{"internal/project", 40, product},
 	{"internal/space", 40, product},
+	// The addresses of triggers stand on triggers.
+	{"internal/space/triggers", 45, product},
 	{"internal/spawn", 46, product},
-	{"internal/trigger", 38, product},
+	{"internal/trigger", 40, product},
 
 	{"internal/engine", 55, product},
 	{"internal/workflow", 55, product},
