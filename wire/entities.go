@@ -273,7 +273,9 @@ type AttachmentInfo struct {
 }
 
 // ToolInfo is a callable of an agent. Source and Runtime are those of an authored tool (kind lambda), Server and RemoteName those of
-// a tool of an MCP server (kind mcp). Enabled says that it is switched on, and Granted that the agent's definition offers it.
+// a tool of an MCP server (kind mcp). Enabled says that it is switched on, and Granted that the agent's definition offers it. Extensions of
+// Loam: Effect is what a call does to the world (pure, idempotent, side-effecting), and Author who wrote an authored tool as it is now
+// (agent or person; absent when that is not known).
 type ToolInfo struct {
 	Name        string          `json:"name"`
 	Kind        string          `json:"kind"`
@@ -288,6 +290,8 @@ type ToolInfo struct {
 	CID         string          `json:"cid"`
 	Enabled     bool            `json:"enabled"`
 	Granted     bool            `json:"granted"`
+	Effect      string          `json:"effect"`
+	Author      string          `json:"author,omitempty"`
 	CreatedAt   int64           `json:"createdAt"`
 	UpdatedAt   int64           `json:"updatedAt"`
 }

@@ -64,7 +64,12 @@ const agent = createRoute({
 });
 const agentTabs = [
   createRoute({ getParentRoute: () => agent, path: "/", component: lazyRouteComponent(() => import("./agents/agent-page.tsx"), "BuildTab") }),
-  createRoute({ getParentRoute: () => agent, path: "/tools", component: lazyRouteComponent(() => import("./agents/agent-page.tsx"), "ToolsTab") }),
+  createRoute({
+    getParentRoute: () => agent,
+    path: "/tools",
+    validateSearch: (search) => only(search, "tool", "make"),
+    component: lazyRouteComponent(() => import("./tools/tools-tab.tsx"), "ToolsTab"),
+  }),
   createRoute({
     getParentRoute: () => agent,
     path: "/memory",

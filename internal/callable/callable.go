@@ -150,6 +150,21 @@ func (r *Registry) Granted(def wire.AgentDefinition, d *tooldoc.Document) bool {
 	return false
 }
 
+// Effect is the class of calls of a stored document.
+func (r *Registry) Effect(d *tooldoc.Document) tooldoc.Effect {
+	if d.Kind == tooldoc.Builtin {
+		for _, t := range r.builtins {
+			if t.Document.Name == d.Name {
+				return t.effect
+			}
+		}
+	}
+	if executor := r.opts.Executors[d.Kind]; executor != nil {
+		return executor.Effect(d)
+	}
+	return tooldoc.SideEffecting
+}
+
 // mayRun tells whether a definition lets an authored tool run: writing one must not get around an owner who turned code off.
 func mayRun(def wire.AgentDefinition, name string) bool {
 	return def.Tools == nil || slices.ContainsFunc(*def.Tools, func(t string) bool {
@@ -236,7 +251,7 @@ func grantKey(def wire.AgentDefinition) string {
 
 // stored gives a document of a shelf what carries it out.
 func (r *Registry) stored(s tooldoc.Stored) *Tool {
-	t := &Tool{Stored: s, effect: tooldoc.SideEffecting}
+	t := &Tool{Stored: s, effect: r.Effect(&s.Document)}
 	executor := r.opts.Executors[s.Document.Kind]
 	t.call = func(ctx context.Context, scope space.Scope, input json.RawMessage) (space.Result, error) {
 		d := &t.Document
@@ -249,9 +264,6 @@ func (r *Registry) stored(s tooldoc.Stored) *Tool {
 			return nil, fault.New(fault.PermissionDenied, "You are not granted to run %q: your owner can grant `execute`, or the tool by its name", d.Name)
 		}
 		return executor.Call(ctx, scope, d, input)
-	}
-	if executor != nil {
-		t.effect = executor.Effect(&t.Document)
 	}
 	return t
 }

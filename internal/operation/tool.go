@@ -92,7 +92,8 @@ func (c *Call) toolInfo(on access, s *tooldoc.Stored) wire.ToolInfo {
 	return wire.ToolInfo{
 		Name: d.Name, Kind: string(d.Kind), Summary: d.Summary, Description: d.Description, Input: d.Input, Output: d.Output,
 		Source: d.Source, Runtime: d.Runtime, Server: d.Server, RemoteName: d.RemoteName, CID: s.CID, Enabled: s.Enabled,
-		Granted: c.opts.Tools.Granted(on.agent.Definition, d), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		Granted: c.opts.Tools.Granted(on.agent.Definition, d), Effect: string(c.opts.Tools.Effect(d)), Author: string(s.Author),
+		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 }
 
@@ -126,7 +127,7 @@ func saveAgentTool(ctx context.Context, c *Call) (Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		saved, err := tooldoc.Save(tx, agentID, document, previous, enabled, clock.Millis(c.opts.Clock))
+		saved, err := tooldoc.Save(tx, agentID, document, previous, enabled, tooldoc.ByPerson, clock.Millis(c.opts.Clock))
 		if err != nil {
 			return nil, err
 		}

@@ -32,7 +32,7 @@ func TestToolsAreAuthoredChangedRenamedAndDeleted(t *testing.T) {
 			return servertest.Call[wire.SaveAgentToolResponse](w.h, "SaveAgentTool", request).Tool
 		}
 		first := save(object{"tool": tool("count", "Counts words. Slowly.")})
-		if first.Kind != "lambda" || first.Summary != "Counts words." || !first.Enabled || !first.Granted || string(first.Input) != `{"type":"object"}` {
+		if first.Kind != "lambda" || first.Summary != "Counts words." || !first.Enabled || !first.Granted || first.Author != "person" || first.Effect != "side-effecting" || string(first.Input) != `{"type":"object"}` {
 			t.Errorf("saved %+v", first)
 		}
 		off := tool("tally", "Tallies.")
@@ -45,7 +45,8 @@ func TestToolsAreAuthoredChangedRenamedAndDeleted(t *testing.T) {
 			t.Error("a change switched the tool on")
 		}
 		list := listTools(w.h, w.agent)
-		if list["count"].Name != "" || list["tally"].Description != "Tallies more." || list["search_tools"].Kind != "builtin" || !list["search_tools"].Granted {
+		if list["count"].Name != "" || list["tally"].Description != "Tallies more." || list["search_tools"].Kind != "builtin" || !list["search_tools"].Granted ||
+			list["search_tools"].Effect != "pure" || list["search_tools"].Author != "" || list["tally"].Author != "person" {
 			t.Errorf("listed %+v", list)
 		}
 		for _, c := range []struct {

@@ -17,9 +17,20 @@ type Stored struct {
 	CID string
 	// Enabled says that the document is offered at all; what is off is kept.
 	Enabled bool
+	// Author wrote an authored tool as it is now.
+	Author Author
 	// CreatedAt and UpdatedAt are epoch milliseconds.
 	CreatedAt, UpdatedAt int64
 }
+
+// Author is whose hand a tool is of. It is no part of the document, and so not of its address.
+type Author string
+
+// The authors of authored tools; nobody is named for builtins, tools of MCP servers, and tools from before authors were kept.
+const (
+	ByAgent  Author = "agent"
+	ByPerson Author = "person"
+)
 
 // fields is a document as it is kept in the database.
 type fields struct {
@@ -48,7 +59,7 @@ func Revision(tx store.Tx, agentID string) (int64, error) {
 
 // List reads all documents of an agent, sorted by name.
 func List(tx store.Tx, agentID string) ([]Stored, error) {
-	rows, err := tx.Query(`SELECT name, kind, server, cid, document, enabled, created_at, updated_at
+	rows, err := tx.Query(`SELECT name, kind, server, cid, document, enabled, author, created_at, updated_at
 		FROM tool_documents WHERE agent_id = ? ORDER BY name`, agentID)
 	if err != nil {
 		return nil, fmt.Errorf("list tool documents: %w", err)
@@ -67,7 +78,7 @@ func List(tx store.Tx, agentID string) ([]Stored, error) {
 
 // Find reads one document; ok is false when there is none.
 func Find(tx store.Tx, agentID, name string) (s Stored, ok bool, err error) {
-	row := tx.QueryRow(`SELECT name, kind, server, cid, document, enabled, created_at, updated_at
+	row := tx.QueryRow(`SELECT name, kind, server, cid, document, enabled, author, created_at, updated_at
 		FROM tool_documents WHERE agent_id = ? AND name = ?`, agentID, name)
 	s, err = scan(row.Scan)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -80,7 +91,7 @@ func scan(into func(...any) error) (Stored, error) {
 	var s Stored
 	var kind, text string
 	var enabled int64
-	if err := into(&s.Document.Name, &kind, &s.Document.Server, &s.CID, &text, &enabled, &s.CreatedAt, &s.UpdatedAt); err != nil {
+	if err := into(&s.Document.Name, &kind, &s.Document.Server, &s.CID, &text, &enabled, &s.Author, &s.CreatedAt, &s.UpdatedAt); err != nil {
 		return Stored{}, fmt.Errorf("read a tool document: %w", err)
 	}
 	var f fields
@@ -127,11 +138,11 @@ func insert(tx store.Tx, agentID string, s *Stored) error {
 	if err != nil {
 		return fmt.Errorf("encode tool document %q: %w", d.Name, err)
 	}
-	_, err = tx.Exec(`INSERT INTO tool_documents (agent_id, name, kind, server, cid, document, enabled, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err = tx.Exec(`INSERT INTO tool_documents (agent_id, name, kind, server, cid, document, enabled, author, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (agent_id, name) DO UPDATE SET kind = excluded.kind, server = excluded.server, cid = excluded.cid,
-			document = excluded.document, enabled = excluded.enabled, created_at = excluded.created_at, updated_at = excluded.updated_at`,
-		agentID, d.Name, string(d.Kind), d.Server, s.CID, string(text), s.Enabled, s.CreatedAt, s.UpdatedAt)
+			document = excluded.document, enabled = excluded.enabled, author = excluded.author, created_at = excluded.created_at, updated_at = excluded.updated_at`,
+		agentID, d.Name, string(d.Kind), d.Server, s.CID, string(text), s.Enabled, string(s.Author), s.CreatedAt, s.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("write tool document %q: %w", d.Name, err)
 	}
@@ -171,12 +182,14 @@ func Clear(tx store.Tx, agentID string) error {
 }
 
 // Save writes an authored tool (spec §3.4 "SaveAgentTool"): without previous a new one, else in the place of the one of that
-// name, which it may rename. It never overwrites another tool. Errors are *fault.Error with the wire's texts.
-func Save(tx store.Tx, agentID string, d Document, previous string, enabled bool, now int64) (Stored, error) {
+// name, which it may rename. It never overwrites another tool. Whoever changes what is written becomes its author, who only switches it
+// does not. Errors are *fault.Error with the wire's texts.
+func Save(tx store.Tx, agentID string, d Document, previous string, enabled bool, by Author, now int64) (Stored, error) {
 	created := now
+	var before Stored
 	if previous != "" {
-		before, err := authored(tx, agentID, previous)
-		if err != nil {
+		var err error
+		if before, err = authored(tx, agentID, previous); err != nil {
 			return Stored{}, err
 		}
 		created = before.CreatedAt
@@ -200,7 +213,10 @@ func Save(tx store.Tx, agentID string, d Document, previous string, enabled bool
 	if err != nil {
 		return Stored{}, err
 	}
-	s := Stored{Document: d, CID: cid, Enabled: enabled, CreatedAt: created, UpdatedAt: now}
+	if cid == before.CID {
+		by = before.Author
+	}
+	s := Stored{Document: d, CID: cid, Enabled: enabled, Author: by, CreatedAt: created, UpdatedAt: now}
 	if err := insert(tx, agentID, &s); err != nil {
 		return Stored{}, err
 	}

@@ -39,7 +39,7 @@ func (b *bench) write(fn func(tx store.Tx) error) error {
 
 func (b *bench) save(d tooldoc.Document, previous string) (s tooldoc.Stored, err error) {
 	err = b.write(func(tx store.Tx) (err error) {
-		s, err = tooldoc.Save(tx, "a", d, previous, true, b.now)
+		s, err = tooldoc.Save(tx, "a", d, previous, true, tooldoc.ByAgent, b.now)
 		return err
 	})
 	return s, err
@@ -179,11 +179,40 @@ func TestOneServersToolsDoNotTouchAnothers(t *testing.T) {
 	})
 }
 
+func TestWhoChangesAToolIsItsAuthorAndWhoOnlySwitchesItIsNot(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		for _, c := range []struct {
+			description, previous string
+			enabled               bool
+			by, want              tooldoc.Author
+		}{
+			{"first", "", true, tooldoc.ByAgent, tooldoc.ByAgent},
+			{"first", "count", false, tooldoc.ByPerson, tooldoc.ByAgent},
+			{"second", "count", false, tooldoc.ByPerson, tooldoc.ByPerson},
+			{"second", "count", true, tooldoc.ByAgent, tooldoc.ByPerson},
+		} {
+			err := b.write(func(tx store.Tx) error {
+				if _, err := tooldoc.Save(tx, "a", lambda("count", c.description), c.previous, c.enabled, c.by, 1); err != nil {
+					return err
+				}
+				s, _, err := tooldoc.Find(tx, "a", "count")
+				if s.Author != c.want || s.Enabled != c.enabled {
+					t.Errorf("%+v: by %q, on %t", c, s.Author, s.Enabled)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestAnAgentHasABoundedNumberOfToolsOfItsOwn(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		err := b.write(func(tx store.Tx) error {
 			for i := range tooldoc.MaxAuthored {
-				if _, err := tooldoc.Save(tx, "a", lambda(fmt.Sprintf("t%d", i), "d"), "", true, 1); err != nil {
+				if _, err := tooldoc.Save(tx, "a", lambda(fmt.Sprintf("t%d", i), "d"), "", true, tooldoc.ByAgent, 1); err != nil {
 					return err
 				}
 			}

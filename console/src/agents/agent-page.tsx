@@ -7,9 +7,7 @@ import type { Agent } from "../api/types.ts";
 import { SessionList } from "../chat/session-list.tsx";
 import { RunsTable } from "../runs/table.tsx";
 import { Confirm } from "../ui/dialog.tsx";
-import { Data } from "../ui/data.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Markdown } from "../ui/markdown.tsx";
 import { Empty, Failed, SkeletonRows } from "../ui/state.tsx";
 import { useTitle } from "../ui/title.ts";
 import { toast } from "../ui/toast.tsx";
@@ -116,42 +114,6 @@ function Build({ agent, prompt }: { agent: Agent; prompt: string }) {
         Its memory, its conversations and its runs are deleted with it, for good.
       </Confirm>
     </div>
-  );
-}
-
-export function ToolsTab() {
-  const agentId = useAgentId();
-  const tools = useQuery(queries.tools(agentId));
-  if (tools.isPending) return <SkeletonRows rows={4} height={56} label="Loading the tools" />;
-  if (tools.isError) return <Failed what="The tools did not load" error={tools.error} retry={() => void tools.refetch()} />;
-  if (tools.data.length === 0) {
-    return (
-      <Empty icon="tool" title="No tools beyond the verbs">
-        Every agent can read and write its memory, keep a plan and name its conversation. Tools that it may call besides appear here.
-      </Empty>
-    );
-  }
-  return (
-    <ul className="plain tool-list">
-      {tools.data.map((tool) => (
-        <li key={tool.name}>
-          <details className="card">
-            <summary data-item>
-              <Icon name="tool" />
-              <code>{tool.name}</code>
-              <span className="muted truncate grow">{tool.summary}</span>
-              <span className="chip">{tool.kind}</span>
-              <span className={tool.granted ? "status ok" : "status"}>{tool.granted ? "granted" : "not granted"}</span>
-            </summary>
-            <div className="tool-body stack">
-              <Markdown text={tool.description} />
-              <Data label="Input" value={tool.input} />
-              {tool.output !== undefined && <Data label="Output" value={tool.output} />}
-            </div>
-          </details>
-        </li>
-      ))}
-    </ul>
   );
 }
 

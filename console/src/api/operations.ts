@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment } from "./client.ts";
 import type {
   Agent, AgentFields, AgentShown, Approval, Invite, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Sharing, Signer,
-  SignIn, Token, Tool,
+  SignIn, Token, Tool, ToolFields,
 } from "./types.ts";
 
 interface Page {
@@ -186,6 +186,15 @@ export const createAgent = (definition: AgentFields) =>
 export const updateAgent = (agentId: string, definition: AgentFields) =>
   request<{ agent: Agent }>(`/agents/${segment(agentId)}`, { method: "PUT", body: { definition } });
 export const deleteAgent = (agentId: string) => leave(agentId, `/agents/${segment(agentId)}`);
+
+/** Without `previous` a new tool. `tag` is the state that the change is meant for. */
+export const saveTool = (agentId: string, tool: ToolFields, previous?: string, tag?: string) =>
+  request<{ tool: Tool }>(`/agents/${segment(agentId)}/tools`, {
+    method: "POST",
+    body: { tool, ...(previous === undefined ? {} : { previousName: previous }) },
+    ...(tag === undefined ? {} : { headers: { "If-Match": tag } }),
+  });
+export const deleteTool = (agentId: string, name: string) => request<void>(`/agents/${segment(agentId)}/tools/${segment(name)}`, { method: "DELETE" });
 
 export const writeMemory = (agentId: string, path: string, content: string) =>
   request<{ entry: MemoryEntry }>(memoryPath(agentId, path), { method: "PUT", body: { content } });

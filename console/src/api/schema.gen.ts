@@ -923,9 +923,11 @@ export interface ToolApproval {
 }
 
 export interface ToolInfo {
+  author?: string;
   cid: string;
   createdAt: number;
   description: string;
+  effect: string;
   enabled: boolean;
   granted: boolean;
   input: unknown;

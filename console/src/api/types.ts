@@ -17,6 +17,7 @@ export type Collaborator = schema.CollaboratorInfo;
 export type Sharing = schema.ListAgentCollaboratorsResponse;
 export type Invite = schema.InviteInfo;
 export type Tool = schema.ToolInfo;
+export type ToolFields = schema.ToolInput;
 export type Provider = schema.ProviderInfo;
 export type ProviderConfig = schema.ProviderConfig;
 export type Secret = schema.SecretInfo;

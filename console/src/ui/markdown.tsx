@@ -1,15 +1,14 @@
 // Text of people and agents. It is untrusted: no raw HTML, no remote images, and links open elsewhere without a referrer.
-import { Children, isValidElement, memo, useMemo, useRef, type ReactNode } from "react";
+import { Children, isValidElement, memo, useMemo, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
-import { CopyButton } from "./copy.tsx";
+import { Code } from "./code.tsx";
 import { Later, useLater } from "./loaded.ts";
 import { splitMarkdown } from "./markdown-blocks.ts";
 import { mathDelimiters, mayHoldMath } from "./math-delimiters.ts";
 
 const math = new Later(() => import("./math.ts"));
-const highlighter = new Later(() => import("./highlight.ts"));
 
 /** The text of code and the language that it names. */
 function source(children: ReactNode): { code: string; language: string } {
@@ -19,21 +18,6 @@ function source(children: ReactNode): { code: string; language: string } {
 }
 
 const languageOf = (className: string | undefined): string => /(?:^| )language-(\S+)/.exec(className ?? "")?.[1]?.toLowerCase() ?? "";
-
-function Code({ children }: { children?: ReactNode }) {
-  const ref = useRef<HTMLPreElement>(null);
-  const { code, language } = source(children);
-  const loaded = useLater(highlighter, language !== "");
-  const coloured = useMemo(() => loaded?.highlight(code, language), [loaded, code, language]);
-  return (
-    <div className="code">
-      <pre ref={ref} tabIndex={0} aria-label={language === "" ? "Code" : `Code in ${language}`}>
-        {coloured ? <code>{coloured}</code> : children}
-      </pre>
-      <CopyButton text={() => ref.current?.textContent ?? ""} label="Copy the code" className="button quiet icon small" />
-    </div>
-  );
-}
 
 /** A formula, or what was written when it is none. */
 function Formula({ tex, display }: { tex: string; display: boolean }) {
@@ -56,7 +40,7 @@ const components: Components = {
   ),
   pre: ({ children }) => {
     const { code, language } = source(children);
-    return language === "math" && math.module ? <Formula tex={code} display /> : <Code>{children}</Code>;
+    return language === "math" && math.module ? <Formula tex={code} display /> : <Code code={code} language={language} plain={children} />;
   },
   code: ({ className, children }) =>
     languageOf(className) === "math" && math.module ? <Formula tex={String(children)} display={false} /> : <code className={className}>{children}</code>,

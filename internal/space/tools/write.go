@@ -115,7 +115,11 @@ func (c *authoring) Apply(tx store.Tx) (space.Result, error) {
 	if found {
 		previous, enabled = name, before.Enabled
 	}
-	saved, err := tooldoc.Save(tx, c.scope.Agent, c.document, previous, enabled, clock.Millis(c.s.opts.Clock))
+	by := tooldoc.ByAgent
+	if c.scope.Run == "" {
+		by = tooldoc.ByPerson
+	}
+	saved, err := tooldoc.Save(tx, c.scope.Agent, c.document, previous, enabled, by, clock.Millis(c.s.opts.Clock))
 	if err != nil {
 		return nil, err
 	}

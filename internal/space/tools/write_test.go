@@ -23,6 +23,8 @@ type writer struct {
 	clock   *clock.Fake
 	scheme  *tools.Scheme
 	changes int
+	// run is that of the scope; a person has none.
+	run string
 }
 
 func eachWriter(t *testing.T, fn func(t *testing.T, w *writer)) {
@@ -42,7 +44,7 @@ func (w *writer) write(name string, content string, options map[string]any) (out
 	if content != "" {
 		req.Content = &content
 	}
-	change, err := w.scheme.Write(w.t.Context(), space.Scope{Agent: "a"}, req)
+	change, err := w.scheme.Write(w.t.Context(), space.Scope{Agent: "a", Run: w.run}, req)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +65,23 @@ func (w *writer) list() (out []tooldoc.Stored) {
 		w.t.Fatal(err)
 	}
 	return out
+}
+
+func TestAToolIsMarkedWithWhoWroteIt(t *testing.T) {
+	eachWriter(t, func(t *testing.T, w *writer) {
+		for run, want := range map[string]tooldoc.Author{"r": tooldoc.ByAgent, "": tooldoc.ByPerson} {
+			w.run = run
+			name := "by_" + string(want)
+			if _, err := w.write(name, authored, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range w.list() {
+				if s.Document.Name == name && s.Author != want {
+					t.Errorf("with the run %q: by %q", run, s.Author)
+				}
+			}
+		}
+	})
 }
 
 func TestAnAgentAuthorsReplacesAndDeletesATool(t *testing.T) {
