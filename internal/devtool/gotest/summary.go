@@ -22,7 +22,12 @@ type summary struct {
 	output                    map[testName]*strings.Builder
 	packages, passed, skipped int
 	failedPackages, failed    int
+	// failures are the failed tests and what they said, to be shown once more at the end, where a reader of a long log looks first.
+	failures []string
 }
+
+// shownOfFailure is how many bytes of what a failed test said are repeated at the end, counted from its end.
+const shownOfFailure = 4 << 10
 
 type testName struct{ pkg, test string }
 
@@ -79,10 +84,20 @@ func (s *summary) testDone(e event, name testName) {
 	case "fail":
 		s.failed++
 		fmt.Fprint(s.out, text)
+		s.failures = append(s.failures, fmt.Sprintf("%s %s\n%s", e.Package, e.Test, tail(text)))
 	case "skip":
 		s.skipped++
 		fmt.Fprint(s.out, text)
 	}
+}
+
+// tail is the end of a text, from the beginning of a line.
+func tail(text string) string {
+	if len(text) <= shownOfFailure {
+		return text
+	}
+	text = text[len(text)-shownOfFailure:]
+	return "…\n" + text[strings.IndexByte(text, '\n')+1:]
 }
 
 // withoutProgress drops the lines that only say when a test started and paused.
@@ -130,6 +145,9 @@ func (s *summary) showUnfinished(pkg string) {
 
 // close writes the count and decides. runErr is how the go command ended.
 func (s *summary) close(runErr error) error {
+	for _, failure := range s.failures {
+		fmt.Fprintln(s.out, "failed: "+failure)
+	}
 	fmt.Fprintf(s.out, "%d tests passed, %d failed, %d skipped in %d packages\n", s.passed, s.failed, s.skipped, s.packages)
 	switch {
 	case s.failed > 0 || s.failedPackages > 0:

@@ -42,6 +42,11 @@ const (
 `
 )
 
+// long fails after it has said much.
+var long = `{"Action":"output","Package":"m/g","Test":"TestLong","Output":"` + strings.Repeat(`much\n`, shownOfFailure) + `"}
+{"Action":"fail","Package":"m/g","Test":"TestLong","Elapsed":0}
+`
+
 func TestWhatARunSaysAndHowItEnds(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -55,6 +60,8 @@ func TestWhatARunSaysAndHowItEnds(t *testing.T) {
 			shows: []string{"ok  \tm/a\t0.251s\n1 tests passed, 0 failed, 0 skipped in 1 packages\n"}, hides: []string{"noise", "PASS"}},
 		{name: "verbose names every test", stream: passing, verbose: true, shows: []string{"--- PASS: TestX (0.25s)\n"}, hides: []string{"noise"}},
 		{name: "a failure shows its output", stream: passing + failing, shows: []string{"got 1, want 2\n--- FAIL: TestY", "FAIL\tm/b"}, hides: []string{"=== RUN"}, fails: "1 tests failed in 1 packages"},
+		{name: "a failure is told again at the end, the end of what it said", stream: long + passing,
+			shows: []string{"\n1 tests passed, 1 failed", "failed: m/g TestLong\n…\n"}, fails: "1 tests failed"},
 		{name: "a skipped test is a failure", stream: passing + skipping, shows: []string{"no database"}, fails: "1 tests were skipped"},
 		{name: "a test that was cut off shows its output", stream: cutOff, shows: []string{"test timed out"}, fails: "0 tests failed in 1 packages"},
 		{name: "a package that does not build is a failure", stream: passing + unbuilt, shows: []string{"undefined: x", "[build failed]"}, fails: "0 tests failed in 1 packages"},
