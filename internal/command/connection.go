@@ -19,7 +19,7 @@ import (
 const tutorProvider = "tutor"
 
 // helloTimeout bounds the question whether a server answers.
-const helloTimeout = 5 * time.Second
+const helloTimeout = 15 * time.Second
 
 // connection says which server a client command talks to, and as whom.
 type connection struct {
