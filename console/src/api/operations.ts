@@ -254,6 +254,9 @@ export const stopSession = (sessionId: string) =>
   request<{ stopped: boolean }>(`/sessions/${segment(sessionId)}/stop`, { method: "POST" });
 export const retrySession = (sessionId: string) =>
   request<unknown>(`/sessions/${segment(sessionId)}/retry`, { method: "POST", headers: { Prefer: "respond-async" } });
+/** Uses a verb as the person. A call that fails is an answer with its error. */
+export const invoke = (sessionId: string, verb: "read" | "write" | "call", input: Record<string, unknown>) =>
+  request<{ output?: unknown; error?: string }>(`/sessions/${segment(sessionId)}/invoke`, { method: "POST", body: { verb, input } });
 export const upload = (sessionId: string, file: File) =>
   request<{ attachment: { id: string; name: string; size: number; mimeType?: string } }>(
     `/sessions/${segment(sessionId)}/attachments`,

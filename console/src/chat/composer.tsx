@@ -35,12 +35,14 @@ function keepDraft(id: string, text: string): void {
 const maxFiles = 16;
 const maxBytes = 64 * 1024;
 
-export function Composer({ id, send, placeholder, busy = false, children }: {
+export function Composer({ id, send, placeholder, busy = false, tools, children }: {
   /** Names the draft. */
   id: string;
   send: (draft: Draft) => Promise<void>;
   placeholder: string;
   busy?: boolean;
+  /** Stands beside the button that attaches files. */
+  tools?: ReactNode;
   /** Stands at the left of the send button. */
   children?: ReactNode;
 }) {
@@ -165,6 +167,7 @@ export function Composer({ id, send, placeholder, busy = false, children }: {
         <button type="button" className="button quiet icon" aria-label="Attach files" title="Attach files" onClick={() => picker.current?.click()}>
           <Icon name="attach" />
         </button>
+        {tools}
         {children}
         <button type="submit" className="button primary icon send" aria-label="Send" title="Send (Enter)" disabled={!ready && !(onlyFiles && !busy)}>
           <Icon name="send" />

@@ -5,6 +5,7 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 import { deleteSession, queries, updateSession } from "../api/operations.ts";
 import type { Agent, Session } from "../api/types.ts";
 import { Asked } from "../approvals/asked.tsx";
+import { useWrench } from "../tools/wrench.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, explain, Failed, Skeleton } from "../ui/state.tsx";
@@ -39,6 +40,7 @@ function Conversation({ sessionId }: { sessionId: string }) {
   const choice = choiceOf(session, agent);
   const detail = useSearch({ from: "/app/chat/sessions/$sessionId" });
   const name = agent?.definition.name ?? "Agent";
+  const wrench = useWrench(session, agent?.accessRole === "owner" || agent?.accessRole === "writer");
 
   if (state.error && (!session || state.error.code === "not_found")) return <Missing state={state} retry={() => void store.open()} />;
   return (
@@ -67,11 +69,18 @@ function Conversation({ sessionId }: { sessionId: string }) {
           {session && <Lineage session={session} />}
           {session && <Asked session={session} agent={agent} />}
           {session && <RunCard store={store} session={session} choice={choice} />}
-          <Composer id={sessionId} send={(draft: Draft) => sendDraft(sessionId, draft, store)} placeholder={`Message ${name}`} busy={session === undefined}>
+          <Composer
+            id={sessionId}
+            send={(draft: Draft) => sendDraft(sessionId, draft, store)}
+            placeholder={`Message ${name}`}
+            busy={session === undefined}
+            tools={wrench.button}
+          >
             <Gauge used={contextUsed(state.events)} window={state.contextWindow} />
           </Composer>
         </div>
       </div>
+      {wrench.palette}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "react";
 export const shortcuts = [
   { keys: ["Ctrl K"], does: "Open the command palette" },
   { keys: ["/"], does: "Write a message" },
+  { keys: ["u"], does: "Use a verb or tool in a conversation yourself" },
   { keys: ["j", "k"], does: "Move through a list" },
   { keys: ["Enter"], does: "Open what is focused; send a message" },
   { keys: ["Shift Enter"], does: "Begin a new line in a message" },
@@ -80,6 +81,9 @@ export function useShortcuts(actions: Actions): void {
           break;
         case "k":
           move(-1);
+          break;
+        case "u":
+          document.querySelector<HTMLElement>("[data-wrench]")?.click();
           break;
         case "/":
           document.querySelector<HTMLElement>("[data-composer]")?.focus();

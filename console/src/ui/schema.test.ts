@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fieldsOf, typeWords } from "./schema.ts";
+import { controlsOf, fieldsOf, inputOf, typedOf, typeWords } from "./schema.ts";
 
 describe("typeWords", () => {
   it.each([
@@ -52,4 +52,42 @@ describe("fieldsOf", () => {
     expect(fieldsOf(undefined)).toEqual([]);
     expect(fieldsOf({ type: "string" })).toEqual([]);
   });
+});
+
+describe("a form", () => {
+  const schema = {
+    type: "object",
+    required: ["to", "count", "tags"],
+    properties: {
+      to: { type: "string", description: "Who gets it." },
+      text: { type: "string" },
+      count: { type: "integer", minimum: 1 },
+      ratio: { type: "number" },
+      loud: { type: "boolean" },
+      tone: { enum: ["kind", 2] },
+      tags: { type: "array", items: { type: "string" } },
+      more: { type: "object" },
+    },
+  };
+  const controls = controlsOf(schema) ?? [];
+
+  it("has a control for each field", () =>
+    expect(controls.map((control) => control.kind)).toEqual(["line", "text", "number", "number", "flag", "choice", "lines", "json"]));
+
+  it("means an object, and back", () => {
+    const typed = { to: "Ann", count: "3", ratio: "0.5", loud: "no", tone: "2", tags: " a \n\nb", more: '{"x":1}' };
+    const { input, problems } = inputOf(controls, typed);
+    expect(problems).toEqual({});
+    expect(input).toEqual({ to: "Ann", count: 3, ratio: 0.5, loud: false, tone: 2, tags: ["a", "b"], more: { x: 1 } });
+    expect(inputOf(controls, typedOf(controls, input)).input).toEqual(input);
+  });
+
+  it("leaves out what was not said, and says what is wrong", () => {
+    const { input, problems } = inputOf(controls, { count: "1.5", ratio: "much", more: "text" });
+    expect(input).toEqual({ tags: [] });
+    expect(Object.keys(problems).sort()).toEqual(["count", "more", "ratio", "to"]);
+  });
+
+  it.each([[{ type: "object" }], [{ oneOf: [] }], [{ type: "object", properties: {}, anyOf: [] }], [undefined], [{ type: "string" }]])("leaves %j to JSON", (other) =>
+    expect(controlsOf(other)).toBeUndefined());
 });

@@ -115,3 +115,106 @@ export function fieldsOf(schema: unknown, root: unknown = schema, depth = 0): Sc
     };
   });
 }
+
+export interface Control {
+  name: string;
+  kind: "line" | "text" | "number" | "choice" | "flag" | "lines" | "json";
+  required: boolean;
+  help: string;
+  /** The values of a choice. */
+  choices: readonly unknown[];
+  /** A number without a fraction. */
+  whole: boolean;
+}
+
+const longNames = /^(content|text|body|message|source|brief|prompt|markdown|description)$/;
+
+function controlOf(field: SchemaField, at: Schema): Control {
+  const types = typesOf(at);
+  const only = types.length === 1 ? types[0] : "";
+  const base = { name: field.name, required: field.required, help: [field.description, ...field.notes].filter(Boolean).join(" · "), choices: [] as unknown[], whole: only === "integer" };
+  if (Array.isArray(at.enum)) return { ...base, kind: "choice", choices: at.enum };
+  switch (only) {
+    case "string":
+      return { ...base, kind: longNames.test(field.name) || (typeof at.maxLength === "number" && at.maxLength >= 1_000) ? "text" : "line" };
+    case "integer":
+    case "number":
+      return { ...base, kind: "number" };
+    case "boolean":
+      return { ...base, kind: "flag" };
+    case "array":
+      return { ...base, kind: typesOf(resolve(at.items, at))[0] === "string" && !Array.isArray(resolve(at.items, at).enum) ? "lines" : "json" };
+    default:
+      return { ...base, kind: "json" };
+  }
+}
+
+/** A form for the fields of an object; nothing when the schema is one that only JSON can follow. */
+export function controlsOf(schema: unknown): Control[] | undefined {
+  const at = resolve(schema, schema);
+  if (at.oneOf !== undefined || at.anyOf !== undefined || at.allOf !== undefined || !isSchema(at.properties)) return undefined;
+  const properties = at.properties;
+  return fieldsOf(at, schema).map((field) => controlOf(field, resolve(properties[field.name], schema)));
+}
+
+/** What was typed, by the name of the control. */
+export type Typed = Record<string, string>;
+
+/** The object that the typed values mean, or what is wrong with them, by control. Fields without a value are left out. */
+export function inputOf(controls: readonly Control[], typed: Typed): { input: Record<string, unknown>; problems: Record<string, string> } {
+  const input: Record<string, unknown> = {};
+  const problems: Record<string, string> = {};
+  for (const control of controls) {
+    const text = typed[control.name] ?? "";
+    if (text.trim() === "") {
+      if (control.required && control.kind === "lines") input[control.name] = [];
+      else if (control.required) problems[control.name] = "This is needed.";
+      continue;
+    }
+    switch (control.kind) {
+      case "line":
+      case "text":
+        input[control.name] = text;
+        break;
+      case "number": {
+        const value = Number(text);
+        if (!Number.isFinite(value)) problems[control.name] = "This is no number.";
+        else if (control.whole && !Number.isInteger(value)) problems[control.name] = "This has to be a whole number.";
+        else input[control.name] = value;
+        break;
+      }
+      case "flag":
+        input[control.name] = text === "yes";
+        break;
+      case "choice":
+        input[control.name] = control.choices.find((choice) => asText(choice) === text);
+        break;
+      case "lines":
+        input[control.name] = text.split("\n").map((line) => line.trim()).filter(Boolean);
+        break;
+      case "json":
+        try {
+          input[control.name] = JSON.parse(text);
+        } catch {
+          problems[control.name] = "This is no JSON. A text needs quotes: \"like this\".";
+        }
+    }
+  }
+  return { input, problems };
+}
+
+/** The typed values that mean an object, as far as the controls have room for it. */
+export function typedOf(controls: readonly Control[], input: Record<string, unknown>): Typed {
+  const typed: Typed = {};
+  for (const { name, kind } of controls) {
+    const value = input[name];
+    if (value === undefined) continue;
+    if (kind === "flag") typed[name] = value === true ? "yes" : "no";
+    else if (kind === "lines" && Array.isArray(value)) typed[name] = value.join("\n");
+    else if (kind === "json") typed[name] = JSON.stringify(value, null, 2);
+    else typed[name] = asText(value);
+  }
+  return typed;
+}
+
+export const choiceText = asText;
