@@ -16,7 +16,7 @@ import (
 	"github.com/loam-agents/loam/internal/store/migrations"
 )
 
-// Open locks the folder, makes or migrates the database and starts the writer. Close ends it.
+// Open locks the folder, makes or migrates the database and makes the writer. Close ends it.
 //
 // Errors: store.ErrLocked when another process has the folder, store.ErrNewerSchema when a newer Loam changed the schema
 // beyond what this one knows, store.ErrCorrupt when the file is damaged or not a database, store.ErrFull.
@@ -59,7 +59,7 @@ func (s *db) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.writer = startWriter(conn, &s.options)
+	s.writer = newWriter(conn, &s.options)
 	s.readDB, err = openHandle(s.options, readParams(), s.options.Readers)
 	return err
 }

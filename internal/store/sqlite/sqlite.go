@@ -1,7 +1,7 @@
 // Package sqlite is the store on one SQLite file: the default of Loam, for one process on one machine.
 //
-// The file is in WAL mode with synchronous=FULL. All writes go through one connection and one goroutine, which commits
-// the closures that are queued together: one fsync acknowledges up to 64 of them, and it never waits for more to come.
+// The file is in WAL mode with synchronous=FULL. All writes go through one connection. The caller that finds it free
+// commits its closure together with those that are queued: one fsync acknowledges up to 64 of them, and it never waits for more.
 // Reads use a pool of read-only connections, each read in a transaction of its own, and do not wait for writes. Prepared
 // statements are kept by their text on every connection.
 //

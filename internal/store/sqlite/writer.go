@@ -20,16 +20,16 @@ const (
 	defaultBatchTime = 2 * time.Millisecond
 )
 
-// writer owns the one connection that writes. Its goroutine opens a transaction, gives queued closures their turn one
-// after another, and commits once for all of them. A closure behind others gets a savepoint, so that undoing it undoes
-// nothing of theirs; one that has the transaction for itself needs none. A closure runs on its caller's goroutine while
-// the writer waits for it, so a panic or a failed test ends the caller and never the writer.
+// writer owns the one connection that writes. A caller that finds it free leads: it opens a transaction, runs its own closure,
+// gives queued ones their turn one after another, commits once for all of them, and passes the lead on. So a write that is alone
+// never changes goroutines. A closure behind others gets a savepoint, so that undoing it undoes nothing of theirs; the first needs
+// none. Every closure runs on its caller's goroutine while the leader waits for it, so a panic or a failed test ends the caller
+// and never the batch.
 type writer struct {
-	conn    *sql.Conn
-	clock   clock.Clock
-	logger  *slog.Logger
-	queue   *queue
-	stopped chan struct{}
+	conn   *sql.Conn
+	clock  clock.Clock
+	logger *slog.Logger
+	queue  *queue
 	// batchTime is Options.BatchTime.
 	batchTime time.Duration
 	committed func(writes int, took time.Duration)
@@ -38,12 +38,8 @@ type writer struct {
 	writes  atomic.Int64
 }
 
-func startWriter(conn *sql.Conn, o *Options) *writer {
-	w := &writer{
-		conn: conn, clock: o.Clock, logger: o.Logger, batchTime: o.BatchTime, committed: o.Committed, queue: newQueue(), stopped: make(chan struct{}),
-	}
-	go w.loop()
-	return w
+func newWriter(conn *sql.Conn, o *Options) *writer {
+	return &writer{conn: conn, clock: o.Clock, logger: o.Logger, batchTime: o.BatchTime, committed: o.Committed, queue: newQueue()}
 }
 
 // write is Store.Write.
@@ -51,89 +47,94 @@ func (w *writer) write(ctx context.Context, p store.Priority, fn func(store.Tx) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := newRequest()
-	if !w.queue.push(p, r) {
-		return store.ErrClosed
-	}
-	var t *tx
-	select {
-	case t = <-r.turn:
-	case err := <-r.done:
+	r, err := w.queue.enter(p)
+	if err != nil {
 		return err
-	case <-ctx.Done():
-		if w.queue.remove(r) {
-			return ctx.Err()
-		}
+	}
+	if r == nil {
+		return w.lead(fn)
+	}
+	canceled := ctx.Done()
+	for {
 		select {
-		case t = <-r.turn:
+		case <-r.lead:
+			return w.lead(fn)
+		case t := <-r.turn:
+			w.follow(t, fn, r.ran)
 		case err := <-r.done:
 			return err
+		case <-canceled:
+			if w.queue.remove(r) {
+				return ctx.Err()
+			}
+			// Its turn has come.
+			canceled = nil
 		}
 	}
-	w.run(t, fn, r.ran)
-	return <-r.done
 }
 
-// run calls the closure and reports its result, whatever way it ends.
-func (w *writer) run(t *tx, fn func(store.Tx) error, ran chan<- error) {
-	err := fmt.Errorf("%w: it ended its goroutine", store.ErrPanic)
+var errGoexit = fmt.Errorf("%w: it ended its goroutine", store.ErrPanic)
+
+// follow calls a closure in the batch of another caller and reports its result, whatever way it ends.
+func (w *writer) follow(t *tx, fn func(store.Tx) error, ran chan<- error) {
+	err := errGoexit
 	defer func() {
 		if value := recover(); value != nil {
-			err = fmt.Errorf("%w: %v\n%s", store.ErrPanic, value, debug.Stack())
+			err = panicked(value)
 		}
 		ran <- err
 	}()
 	err = fn(t)
 }
 
-// stop lets the queue drain and waits for the writer.
-func (w *writer) stop() {
-	w.queue.close()
-	<-w.stopped
-}
+func panicked(value any) error { return fmt.Errorf("%w: %v\n%s", store.ErrPanic, value, debug.Stack()) }
 
-func (w *writer) loop() {
-	defer close(w.stopped)
-	for {
-		first := w.queue.pop(true)
-		if first == nil {
-			return
-		}
-		w.serve(first)
-	}
-}
+// stop lets the queue drain.
+func (w *writer) stop() { w.queue.close() }
 
-// batch is what one commit covers.
+// batch is what one commit covers: the leader's closure, and those of the callers that waited.
 type batch struct {
-	started  time.Time
-	requests []*request
-	results  []error
-	after    []func()
-	kept     int64
+	started time.Time
+	// followers wait for all results but the first, which is the leader's.
+	followers []*request
+	results   []error
+	after     []func()
+	kept      int64
 	// broken says why the transaction cannot be committed.
 	broken error
 }
 
-// serve runs one batch that starts with first.
-func (w *writer) serve(first *request) {
+// lead runs one batch that starts with a closure, and passes the lead on, also when the closure panics or ends the goroutine.
+func (w *writer) lead(fn func(store.Tx) error) (err error) {
+	defer w.queue.pass()
 	b := &batch{started: time.Now()}
 	if err := w.exec("BEGIN IMMEDIATE"); err != nil {
-		first.done <- fmt.Errorf("begin: %w", err)
-		return
+		return fmt.Errorf("begin: %w", err)
 	}
-	for r := first; r != nil; r = w.queue.pop(false) {
-		w.turn(b, r)
-		if b.broken != nil || len(b.requests) == maxBatchWrites || time.Since(b.started) > w.batchTime {
-			break
+	t, ran := &tx{conn: w.conn, clock: w.clock}, errGoexit
+	defer func() {
+		if value := recover(); value != nil {
+			ran = panicked(value)
 		}
-	}
-	w.commit(b)
-	w.announce(b)
+		w.keep(b, t, ran, false)
+		for b.broken == nil && len(b.results) < maxBatchWrites && time.Since(b.started) <= w.batchTime {
+			r := w.queue.pop()
+			if r == nil {
+				break
+			}
+			w.turn(b, r)
+		}
+		w.commit(b)
+		w.announce(b)
+		err = b.results[0]
+	}()
+	ran = fn(t)
+	return nil
 }
 
-// turn gives one closure its turn.
+// turn gives the closure of a caller that waits its turn.
 func (w *writer) turn(b *batch, r *request) {
-	b.requests = append(b.requests, r)
+	b.followers = append(b.followers, r)
 	shared := b.kept > 0
 	if shared {
 		if err := w.exec("SAVEPOINT closure"); err != nil {
@@ -144,7 +145,11 @@ func (w *writer) turn(b *batch, r *request) {
 	}
 	t := &tx{conn: w.conn, clock: w.clock}
 	r.turn <- t
-	err := <-r.ran
+	w.keep(b, t, <-r.ran, shared)
+}
+
+// keep ends the view of a closure that has run, and keeps what it did or takes it back.
+func (w *writer) keep(b *batch, t *tx, err error, shared bool) {
 	if failed := t.finish(); err == nil {
 		err = failed
 	}
@@ -205,8 +210,8 @@ func (w *writer) announce(b *batch) {
 	for _, fn := range b.after {
 		w.call(fn)
 	}
-	for i, r := range b.requests {
-		r.done <- b.results[i]
+	for i, r := range b.followers {
+		r.done <- b.results[1+i]
 	}
 }
 
