@@ -25,8 +25,8 @@ PKG ?= ./...
 # SQLite and the script engine under the race detector are many times slower and not ours to check.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=github.com/loam-agents/loam/internal/script/quickjs/translated=-race=false
 FUZZTIME ?= 20s
-# Random kills of make crash, on each database.
-ROUNDS ?= 300
+# Random kills of make crash, on both databases together.
+ROUNDS ?= 2000
 # In CI every test is named.
 VERBOSE := $(if $(CI),-v)
 # What the page is made from. Its bundle is embedded by the build tag.
@@ -128,11 +128,11 @@ vulndb: ## move the vulnerability database to its newest revision
 	go list -m golang.org/x/vulndb@latest | cut -d' ' -f2 > tools/vulndb.version
 	@cat tools/vulndb.version
 
-crash: tools ## kill the real process at every named point and ROUNDS random moments, and check what is left
+crash: tools script-engine ## kill the real process at every named point and ROUNDS random moments, and check what is left
 	@.ci/need go postgresql
-	@LOAM_CRASH_ROUNDS=$(ROUNDS) $(TOOLS)/gotest -v -timeout=30m ./internal/crashtest/...
+	@LOAM_CRASH_ROUNDS=$(ROUNDS) $(TOOLS)/gotest -v -timeout=120m ./internal/crashtest/...
 
-bench: ## measure a real server and write the numbers into docs/benchmarks.md
+bench: script-engine ## measure a real server and write the numbers into docs/benchmarks.md
 	@mkdir -p $(TOOLS)
 	@go build -buildvcs=false -o $(TOOLS)/benchmark ./internal/benchmark
 	@$(TOOLS)/benchmark -write docs/benchmarks.md

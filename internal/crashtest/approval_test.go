@@ -2,11 +2,9 @@ package crashtest_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/loam-agents/loam/client"
-	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/internal/server/servertest"
 	"github.com/loam-agents/loam/wire"
@@ -32,19 +30,39 @@ func (r *rig) paying(p *servertest.Till) (run string) {
 	return call[wire.ListRunsResponse](r, "ListRuns", map[string]any{"sessionId": session}).Runs[0].ID
 }
 
-// decided answers what the run asks until it has ended, and restarts the server when it dies. A person who is asked about a call that
-// is in doubt looks into the till.
+// decided answers what the run asks until it has ended. A person who is asked about a call that is in doubt looks into the till.
 func (r *rig) decided(run string, p *servertest.Till) wire.RunInfo {
 	r.t.Helper()
-	for range 10 {
+	return r.through(run, func(ctx context.Context, _ wire.RunInfo) {
+		asked, err := client.Call[wire.ListApprovalsResponse](ctx, r.client, "ListApprovals", map[string]any{"runId": run, "status": "pending"})
+		if err != nil {
+			return
+		}
+		for _, a := range asked.Approvals {
+			approve := !a.InDoubt || len(p.Paid()) == 0
+			_, _ = client.Call[wire.ApprovalResponse](ctx, r.client, "DecideApproval", map[string]any{"approvalId": a.ID, "approve": approve})
+		}
+	})
+}
+
+// through follows a run until it has ended, whatever happens to the process. act is called with every change of it.
+func (r *rig) through(run string, act func(ctx context.Context, r wire.RunInfo)) wire.RunInfo {
+	r.t.Helper()
+	for r.ctx.Err() == nil {
 		died := r.process
 		ctx, cancel := context.WithCancel(r.ctx)
+		watched := make(chan struct{})
 		go func() {
-			<-died.Exited()
-			cancel()
+			defer close(watched)
+			select {
+			case <-died.Exited():
+				cancel()
+			case <-ctx.Done():
+			}
 		}()
-		ended, info := r.answer(ctx, run, p)
+		ended, info := r.watch(ctx, run, act)
 		cancel()
+		<-watched
 		if ended {
 			return info
 		}
@@ -52,12 +70,12 @@ func (r *rig) decided(run string, p *servertest.Till) wire.RunInfo {
 			r.t.Fatal(err)
 		}
 	}
-	r.t.Fatal("the server died over and over")
+	r.t.Fatalf("run %s never ended", run)
 	return wire.RunInfo{}
 }
 
-// answer decides for as long as the process lives, and tells whether the run has ended.
-func (r *rig) answer(ctx context.Context, run string, p *servertest.Till) (bool, wire.RunInfo) {
+// watch acts for as long as the process lives, and tells whether the run has ended.
+func (r *rig) watch(ctx context.Context, run string, act func(ctx context.Context, r wire.RunInfo)) (bool, wire.RunInfo) {
 	for _, err := range r.client.Subscribe(ctx, wire.KeyRun+run, 0) {
 		if err != nil {
 			break
@@ -69,46 +87,26 @@ func (r *rig) answer(ctx context.Context, run string, p *servertest.Till) (bool,
 		if reply.Run.FinishedAt > 0 {
 			return true, reply.Run
 		}
-		asked, err := client.Call[wire.ListApprovalsResponse](ctx, r.client, "ListApprovals", map[string]any{"runId": run, "status": "pending"})
-		if err != nil {
-			continue
-		}
-		for _, a := range asked.Approvals {
-			approve := !a.InDoubt || len(p.Paid()) == 0
-			_, _ = client.Call[wire.ApprovalResponse](ctx, r.client, "DecideApproval", map[string]any{"approvalId": a.ID, "approve": approve})
-		}
+		act(ctx, reply.Run)
 	}
 	return false, wire.RunInfo{}
 }
 
-func TestAnApprovedPaymentIsMadeOnceWhereverTheProcessDies(t *testing.T) {
-	t.Parallel()
-	for _, point := range []string{
-		engine.PointClaimed, engine.PointCallsAppended, engine.PointEffectReady, engine.PointPending, engine.PointEffectDone, engine.PointParked,
-		engine.PointClaimed + ":2", engine.PointEffectReady + ":2", engine.PointEffectDone + ":2", engine.PointBeforeFinish,
-	} {
-		if testing.Short() && strings.Contains(point, ":") {
-			// The everyday loop kills at the first occurrence only.
-			continue
-		}
-		t.Run(strings.ReplaceAll(point, ":", " "), func(t *testing.T) {
-			each(t, func(t *testing.T, r *rig) {
-				r.start(point)
-				r.found()
-				p := servertest.NewTill(t)
-				r.paidOnce(p, r.decided(r.paying(p), p))
-			})
-		})
-	}
-	t.Run("while it pays", func(t *testing.T) {
-		each(t, func(t *testing.T, r *rig) {
-			r.start("")
-			r.found()
-			p := servertest.NewTill(t)
-			run := r.paying(p)
-			p.During(r.process.Kill)
-			r.paidOnce(p, r.decided(run, p))
-		})
+func approved(r *rig, point string) {
+	r.start(point)
+	r.found()
+	p := servertest.NewTill(r.t)
+	r.paidOnce(p, r.decided(r.paying(p), p))
+}
+
+func TestAPaymentThatTheProcessDiesOverIsMadeOnce(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		r.start("")
+		r.found()
+		p := servertest.NewTill(t)
+		run := r.paying(p)
+		p.During(r.process.Kill)
+		r.paidOnce(p, r.decided(run, p))
 	})
 }
 

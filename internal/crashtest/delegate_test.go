@@ -6,11 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/loam-agents/loam/client"
-	"github.com/loam-agents/loam/internal/clock"
-	"github.com/loam-agents/loam/internal/engine"
 	"github.com/loam-agents/loam/internal/model/scripted"
 	"github.com/loam-agents/loam/wire"
 )
@@ -145,64 +142,33 @@ func (r *rig) grown(session, node string, tree []wire.RunInfo, children int) {
 	}
 }
 
-// delegation are the moments of a tree of three runs at which the process is killed: when a child is started, when the parent is parked,
-// when a child ends, when the parent goes on.
-func delegation() []string {
-	return []string{
-		engine.PointEffectReady, engine.PointEffectReady + ":2", engine.PointEffectDone, engine.PointParked,
-		engine.PointClaimed + ":2", engine.PointClaimed + ":3", engine.PointClaimed + ":4", engine.PointMidStream + ":3", engine.PointMidStream + ":6",
-		engine.PointBeforeFinish, engine.PointBeforeFinish + ":2", engine.PointBeforeFinish + ":3",
-	}
+func tree(r *rig, point string) {
+	r.grow("oak", 2)
+	r.start(point)
+	r.found()
+	session := r.session()
+	r.grown(session, "oak", r.plant(session, "oak"), 2)
 }
 
-func TestAProcessKilledAtAnyPointOfADelegationStartsAndAnswersEveryChildOnce(t *testing.T) {
-	t.Parallel()
-	for _, point := range delegation() {
-		if testing.Short() && strings.Contains(point, ":") {
-			continue
+// announced: a call that is announced before others act is begun after a crash, not given up: whether its child was started is known.
+func announced(r *rig, point string) {
+	r.model.Push(scripted.Turn{Match: scripted.Match{User: "Grow elm."}, Repeat: true, Steps: []scripted.Step{
+		calls("write", `{"address":"~/memory/elm.md","content":"x"}`), calls("delegate", `{"title":"a branch","brief":"Grow elm-0."}`),
+		calls("delegate", `{"title":"a branch","brief":"Grow elm-1."}`),
+	}})
+	r.grow("elm-0")
+	r.grow("elm-1")
+	r.model.Push(scripted.Turn{Match: scripted.Match{Result: "elm-0 has grown."}, Repeat: true, Steps: []scripted.Step{text("Branch elm has grown.")}})
+	r.start(point)
+	r.found()
+	tree := r.plant(r.session(), "elm")
+	if len(tree) != 3 {
+		r.t.Fatalf("the tree is %+v", tree)
+	}
+	for _, run := range tree {
+		if run.Status != "succeeded" {
+			r.t.Errorf("run %s is %s: %+v", run.Title, run.Status, run.Error)
 		}
-		t.Run(strings.ReplaceAll(point, ":", " "), func(t *testing.T) {
-			each(t, func(t *testing.T, r *rig) {
-				r.grow("oak", 2)
-				r.start(point)
-				r.found()
-				session := r.session()
-				tree := r.plant(session, "oak")
-				if r.crashes != 1 {
-					t.Fatalf("the process died %d times at %s", r.crashes, point)
-				}
-				r.grown(session, "oak", tree, 2)
-			})
-		})
-	}
-}
-
-// A call that is announced before others act is begun after a crash, not given up: whether its child was started is known.
-func TestADelegationThatWasOnlyAnnouncedIsBegunAfterACrash(t *testing.T) {
-	t.Parallel()
-	for _, point := range []string{engine.PointCallsAppended, engine.PointPending, engine.PointEffectReady + ":2", engine.PointEffectDone} {
-		t.Run(strings.ReplaceAll(point, ":", " "), func(t *testing.T) {
-			each(t, func(t *testing.T, r *rig) {
-				r.model.Push(scripted.Turn{Match: scripted.Match{User: "Grow elm."}, Repeat: true, Steps: []scripted.Step{
-					calls("write", `{"address":"~/memory/elm.md","content":"x"}`), calls("delegate", `{"title":"a branch","brief":"Grow elm-0."}`),
-					calls("delegate", `{"title":"a branch","brief":"Grow elm-1."}`),
-				}})
-				r.grow("elm-0")
-				r.grow("elm-1")
-				r.model.Push(scripted.Turn{Match: scripted.Match{Result: "elm-0 has grown."}, Repeat: true, Steps: []scripted.Step{text("Branch elm has grown.")}})
-				r.start(point)
-				r.found()
-				tree := r.plant(r.session(), "elm")
-				if r.crashes != 1 || len(tree) != 3 {
-					t.Fatalf("the process died %d times at %s, the tree is %+v", r.crashes, point, tree)
-				}
-				for _, run := range tree {
-					if run.Status != "succeeded" {
-						t.Errorf("run %s is %s: %+v", run.Title, run.Status, run.Error)
-					}
-				}
-			})
-		})
 	}
 }
 
@@ -210,31 +176,19 @@ func TestADelegationThatWasOnlyAnnouncedIsBegunAfterACrash(t *testing.T) {
 func TestATreeOfChildrenSurvivesKillsAtRandomMoments(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		// A run that was taken over more than ten times is given up.
-		kills := int(min(number(t, roundsVariable, 10), 10))
+		kills := 4
+		if full() {
+			kills = 10
+		}
 		seed := number(t, seedVariable, 1)
 		r.grow("ash", 3, 3, 2)
 		r.start("")
 		r.found()
 		session := r.session()
-		done, killed := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(killed)
-			r.killer(rand.New(rand.NewPCG(seed, 30)), kills, done)
-		}()
+		calm := r.killing(rand.New(rand.NewPCG(seed, 30)), kills)
 		tree := r.plant(session, "ash")
-		close(done)
-		<-killed
-		// The last kill may come after the end.
-		r.mu.Lock()
-		p := r.process
-		r.mu.Unlock()
-		select {
-		case <-p.Exited():
-			if err := r.replace(p); err != nil {
-				t.Fatal(err)
-			}
-		case <-clock.System{}.After(time.Millisecond):
-		}
+		calm()
+		r.revive()
 		r.grown(session, "ash", tree, 30)
 		t.Logf("the process died %d times (%s=%d)", r.crashes, seedVariable, seed)
 	})

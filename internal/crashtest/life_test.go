@@ -9,7 +9,9 @@ import (
 
 	"github.com/loam-agents/loam/client"
 	"github.com/loam-agents/loam/internal/clock"
+	"github.com/loam-agents/loam/internal/crashtest/process"
 	"github.com/loam-agents/loam/internal/model/scripted"
+	"github.com/loam-agents/loam/internal/pgtest"
 	"github.com/loam-agents/loam/internal/server"
 	"github.com/loam-agents/loam/internal/store/storetest"
 	"github.com/loam-agents/loam/wire"
@@ -20,6 +22,7 @@ func freshDatabase(t testing.TB) string { return storetest.PostgresURL(t) }
 
 func TestAFirstStartThatIsKilledIsFinishedByTheNextOne(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
+		r.emptied()
 		random := rand.New(rand.NewPCG(2, 2))
 		for range 6 {
 			p, err := program.Launch(r.options)
@@ -32,16 +35,49 @@ func TestAFirstStartThatIsKilledIsFinishedByTheNextOne(t *testing.T) {
 				t.Error("a start after a killed one ended by itself")
 			}
 			p.Kill()
+			r.died()
 		}
-		r.start("")
-		agents := call[wire.ListAgentsResponse](r, "ListAgents", nil).Agents
-		if len(agents) != 1 || agents[0].Definition.Name != server.FirstAgent {
-			t.Fatalf("agents after an interrupted first start: %+v", agents)
-		}
-		session := call[wire.CreateSessionResponse](r, "CreateSession", map[string]any{"agentId": agents[0].ID}).SessionID
-		m := must[message](t)(r.say(session, item(0)))
-		r.deliverAll(m)
+		r.completed()
 	})
+}
+
+// firstStart is killed while it makes the schema.
+func firstStart(r *rig, point string) {
+	r.emptied()
+	o := r.options
+	o.CrashAt = point
+	p := must[*process.Process](r.t)(program.Launch(o))
+	select {
+	case <-p.Exited():
+	case <-r.ctx.Done():
+		r.t.Fatal("the first start reached no such point")
+	}
+	if !p.Signaled() {
+		r.t.Fatal("the first start ended by itself")
+	}
+	p.Kill()
+	r.died()
+	r.completed()
+}
+
+// emptied gives the rig a database that holds nothing, not even a schema.
+func (r *rig) emptied() {
+	if r.options.DatabaseURL != "" {
+		r.options.DatabaseURL = storetest.EmptyPostgresURL(r.t, pgtest.Shared(r.t))
+	}
+}
+
+// completed starts the server after first starts that were killed, and finds all that a first start makes, once.
+func (r *rig) completed() {
+	t := r.t
+	t.Helper()
+	r.start("")
+	agents := call[wire.ListAgentsResponse](r, "ListAgents", nil).Agents
+	if len(agents) != 1 || agents[0].Definition.Name != server.FirstAgent {
+		t.Fatalf("agents after an interrupted first start: %+v", agents)
+	}
+	session := call[wire.CreateSessionResponse](r, "CreateSession", map[string]any{"agentId": agents[0].ID}).SessionID
+	r.deliverAll(must[message](t)(r.say(session, item(0))))
 }
 
 // hang starts a turn that waits for the model and returns when it does.

@@ -32,6 +32,7 @@ func build(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
+	fmt.Printf("the server was killed %d times\n", killed.Load())
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

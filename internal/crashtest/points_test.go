@@ -1,56 +1,73 @@
 package crashtest_test
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/loam-agents/loam/client"
+	"github.com/loam-agents/loam/internal/crashtest/matrix"
 	"github.com/loam-agents/loam/internal/engine"
-	"github.com/loam-agents/loam/internal/operation"
 	"github.com/loam-agents/loam/wire"
 )
 
-// points are the moments at which the process is killed, the first time that a turn comes there and a later one.
-func points() []string {
-	return []string{
-		operation.PointUserAppended, operation.PointUserAppended + ":2",
-		engine.PointClaimed, engine.PointClaimed + ":2",
-		engine.PointMidStream, engine.PointMidStream + ":5", engine.PointMidStream + ":10",
-		engine.PointCallsAppended, engine.PointCallsAppended + ":2", engine.PointCallsAppended + ":4",
-		engine.PointEffectReady, engine.PointEffectReady + ":2", engine.PointEffectReady + ":3", engine.PointEffectReady + ":7",
-		engine.PointEffectDone, engine.PointEffectDone + ":2", engine.PointEffectDone + ":3", engine.PointEffectDone + ":6",
-		engine.PointBeforeFinish, engine.PointBeforeFinish + ":2",
-	}
+// works carry out each work of the matrix on a fresh rig: the process dies at the point, and what is left is checked.
+var works = map[matrix.Work]func(r *rig, point string){
+	matrix.Turns: turns, matrix.Long: longTurn, matrix.Tree: tree, matrix.Announced: announced, matrix.Approval: approved,
+	matrix.Script: played, matrix.Succession: succession, matrix.Firing: firing, matrix.Waking: waking, matrix.Start: firstStart,
 }
 
-func TestAProcessKilledAtAnyPointOfATurnLosesAndRepeatsNothing(t *testing.T) {
+// full tells whether this is the run of all kills.
+func full() bool { return os.Getenv(roundsVariable) != "" }
+
+func TestAProcessKilledAtAnyPointOfTheMatrixLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
-	for _, point := range points() {
-		if testing.Short() && strings.Contains(point, ":") {
-			// The everyday loop kills at the first occurrence only.
-			continue
+	for _, w := range matrix.Works {
+		for _, k := range matrix.Kills(w.Work, full()) {
+			if testing.Short() && k.Time != 1 {
+				// The everyday loop kills at the first occurrence only.
+				continue
+			}
+			t.Run(fmt.Sprintf("%s %s %d", k.Work, k.Point, k.Time), func(t *testing.T) {
+				each(t, func(t *testing.T, r *rig) {
+					works[k.Work](r, k.String())
+					if r.crashes != 1 {
+						t.Errorf("the process died %d times at %s", r.crashes, k.String())
+					}
+				})
+			})
 		}
-		t.Run(strings.ReplaceAll(point, ":", " "), func(t *testing.T) {
-			each(t, func(t *testing.T, r *rig) { killedAt(t, r, point) })
-		})
 	}
 }
 
-func killedAt(t *testing.T, r *rig, point string) {
+func turns(r *rig, point string) {
+	t := r.t
 	r.start(point)
 	r.found()
 	session := r.session()
 	sent := []message{must[message](t)(r.say(session, item(0))), must[message](t)(r.sayOnce(session, item(1)))}
 	answers := r.deliverAll(sent...)
-	if r.crashes != 1 {
-		t.Fatalf("the process died %d times at %s", r.crashes, point)
-	}
 	r.audit(session, sent, answers)
 	r.repeated(sent, answers)
 	sent = append(sent, must[message](t)(r.say(session, item(2))))
 	answers = append(answers, r.deliverAll(sent[2])...)
 	r.audit(session, sent, answers)
 	r.auditMemory(session)
+}
+
+// longTurn dies when the lease of a turn that waits for its model has been renewed.
+func longTurn(r *rig, point string) {
+	r.start(point)
+	r.found()
+	m := must[message](r.t)(r.hang())
+	select {
+	case <-r.process.Exited():
+		r.died()
+	case <-r.ctx.Done():
+		r.t.Fatal("no lease was renewed")
+	}
+	r.finished(m)
 }
 
 // repeated: the same bytes, and the same client id in a new envelope, get the same answer and change nothing.

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,10 +39,15 @@ type rig struct {
 	key     *principal.Key
 	agent   string
 
+	// end ends everything of the rig. It is called at the end of the test at the latest.
+	end func()
+
 	mu      sync.Mutex
 	process *process.Process
 	client  *client.Client
 	crashes int
+	// next is where the process that replaces a dead one is killed in its turn; never when it is nil or returns nothing.
+	next func() string
 }
 
 // each runs a test on both databases.
@@ -66,7 +74,7 @@ func newRig(t testing.TB, database string) *rig {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	r.http = &http.Client{Transport: transport}
-	t.Cleanup(func() {
+	r.end = sync.OnceFunc(func() {
 		if r.process != nil {
 			r.process.Kill()
 		}
@@ -75,6 +83,7 @@ func newRig(t testing.TB, database string) *rig {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(r.end)
 	return r
 }
 
@@ -226,8 +235,60 @@ func (r *rig) replace(dead *process.Process) error {
 		return errors.New("the process ended by itself")
 	}
 	dead.Kill()
-	r.crashes++
+	r.died()
+	for r.next != nil {
+		err := r.restart(r.next())
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			return err
+		}
+		// It has reached its point before it served.
+		r.died()
+	}
 	return r.restart("")
+}
+
+// killed counts the kills of all tests.
+var killed atomic.Int64
+
+// died counts a death that was caused.
+func (r *rig) died() {
+	r.crashes++
+	killed.Add(1)
+}
+
+// revive starts a process when the last one was killed after all was done. The process that runs is killed no more.
+func (r *rig) revive() {
+	r.t.Helper()
+	r.mu.Lock()
+	p := r.process
+	r.next = nil
+	r.mu.Unlock()
+	// One that has died refuses; one that would die at a named point is replaced too, so that the audit is not disturbed.
+	p.Kill()
+	r.start("")
+}
+
+// insist carries out an action that may be repeated until it is answered, whatever happens to the process.
+func insist[T any](r *rig, name string, request any) T {
+	r.t.Helper()
+	for r.ctx.Err() == nil {
+		r.mu.Lock()
+		p, c := r.process, r.client
+		r.mu.Unlock()
+		out, err := client.Call[T](r.ctx, c, name, request)
+		if err == nil {
+			return out
+		}
+		if refused, ok := errors.AsType[*client.Error](err); ok {
+			r.t.Fatalf("%s: %v", name, refused)
+		}
+		if err := r.replace(p); err != nil {
+			r.t.Fatalf("%s: %v", name, err)
+		}
+	}
+	r.t.Fatalf("%s was never answered", name)
+	panic("unreachable")
 }
 
 // deliverAll delivers and fails the test on any refusal.

@@ -69,7 +69,9 @@ type Options struct {
 
 // The named points of a turn, in order.
 const (
-	PointClaimed       = "claimed"
+	PointClaimed = "claimed"
+	// A turn that has said something before resumes: it was parked, or its server died.
+	PointResumed       = "turn-resumed"
 	PointMidStream     = "mid-stream"
 	PointCallsAppended = "calls-appended"
 	PointEffectReady   = "effect-ready"

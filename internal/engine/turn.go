@@ -156,6 +156,9 @@ func (t *turn) carryOut(ctx context.Context) error {
 	if parked, err := t.repair(ctx); parked || err != nil {
 		return err
 	}
+	if t.said != "" {
+		t.engine.opts.Point(PointResumed)
+	}
 	for t.step = range MaxSteps {
 		req, err := t.request(ctx)
 		if err != nil {

@@ -63,7 +63,15 @@ const (
 type Gate struct {
 	Store store.Store
 	IDs   id.Source
+	// Point is called at PointBegun; a crash test kills the process there. May be nil.
+	Point func(name string)
 }
+
+// The named points of an approval: it is decided, and the call that it allows is marked as begun and not made yet.
+const (
+	PointDecided = "approval-decided"
+	PointBegun   = "approval-begun"
+)
 
 // Look returns what is known of a call, and the newest approval of it.
 func (g *Gate) Look(ctx context.Context, c Call) (v Verdict, a Approval, err error) {
@@ -148,6 +156,9 @@ func (g *Gate) Begin(ctx context.Context, approvalID string) (first bool, err er
 		first = n == 1
 		return nil
 	})
+	if g.Point != nil {
+		g.Point(PointBegun)
+	}
 	return first, err
 }
 

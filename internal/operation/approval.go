@@ -168,6 +168,7 @@ func decideApproval(ctx context.Context, c *Call) (Result, error) {
 			return nil, err
 		}
 		a, err := govern.Decide(tx, c.opts.Runs, approvalID, d)
+		tx.AfterCommit(func() { c.opts.Point(govern.PointDecided) })
 		return wire.ApprovalResponse{Approval: a.Info()}, err
 	})
 }

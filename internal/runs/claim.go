@@ -215,6 +215,7 @@ func (q *Queue) takeOver(tx store.Tx, r *Run, now int64) error {
 		WHERE id = ?`, now, r.ID); err != nil {
 		return fmt.Errorf("take over run: %w", err)
 	}
+	tx.AfterCommit(func() { q.opts.Point(PointRecovered) })
 	return q.changed(tx, r)
 }
 

@@ -127,6 +127,20 @@ func (r *Run) Info() wire.RunInfo {
 	return info
 }
 
+// The named points of the queue. Each is reached when the commit that it names is durable.
+const (
+	// PointRenewed: leases were extended.
+	PointRenewed = "lease-renewed"
+	// PointRecovered: a run of a dead worker is queued again.
+	PointRecovered = "run-recovered"
+	// PointWoken: a parked run is queued again, since what it waited for is settled.
+	PointWoken = "run-woken"
+	// PointChildEnded: a child has ended, and its parent has the result.
+	PointChildEnded = "child-ended"
+	// PointSignaled: a signal has settled a wait.
+	PointSignaled = "run-signaled"
+)
+
 // Limits of the queue.
 const (
 	// LeaseTime is how long a claim holds without renewal (design §6).

@@ -70,6 +70,8 @@ type Options struct {
 	Gone func(ctx context.Context, owner string) (bool, error)
 	// Sweep is how often the queue looks for work and dead leases that no hint announced; 2 s when zero.
 	Sweep time.Duration
+	// Point is called at the named points of the queue; a crash test kills the process there. May be nil.
+	Point func(name string)
 	// Jitter returns a random wait below its argument; math/rand when nil.
 	Jitter func(time.Duration) time.Duration
 }
@@ -116,6 +118,9 @@ func New(opts Options) *Queue {
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Point == nil {
+		opts.Point = func(string) {}
 	}
 	return &Queue{opts: opts, wake: make(chan struct{}, 1), halted: make(chan struct{}), held: map[*Lease]struct{}{}, waiters: map[string][]chan Run{}}
 }

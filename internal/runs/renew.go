@@ -112,6 +112,7 @@ func (q *Queue) extend(ctx context.Context, held []*Lease) renewal {
 		}
 		return rows.Err()
 	})
+	q.opts.Point(PointRenewed)
 	return out
 }
 

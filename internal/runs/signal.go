@@ -63,6 +63,7 @@ func (q *Queue) Deliver(tx store.Tx, runID string, d Delivery) (delivered bool, 
 		if _, err := q.AppendJournal(tx, runID, entry); err != nil {
 			return false, err
 		}
+		tx.AfterCommit(func() { q.opts.Point(PointSignaled) })
 		return true, q.settleWait(tx, w)
 	}
 	return false, nil

@@ -278,7 +278,10 @@ func (q *Queue) settleWait(tx store.Tx, w *Wait) error {
 		r.Wait = shown(left)
 	} else {
 		r.Status, r.NotBefore, r.Wait = Queued, 0, nil
-		tx.AfterCommit(q.Wake)
+		tx.AfterCommit(func() {
+			q.opts.Point(PointWoken)
+			q.Wake()
+		})
 	}
 	text, err := waitText(r.Wait)
 	if err != nil {
@@ -331,6 +334,7 @@ func (q *Queue) childEnded(tx store.Tx, r *Run) error {
 	if len(waits) == 0 && q.opts.Hooks.Ended != nil {
 		return q.opts.Hooks.Ended(tx, r)
 	}
+	tx.AfterCommit(func() { q.opts.Point(PointChildEnded) })
 	for i := range waits {
 		if q.opts.Hooks.Delivered != nil {
 			if err := q.opts.Hooks.Delivered(tx, r, &waits[i]); err != nil {

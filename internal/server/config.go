@@ -90,7 +90,7 @@ type Config struct {
 	// Clock and IDs are seams for tests.
 	Clock clock.Clock
 	IDs   id.Source
-	// CrashAt kills this process with SIGKILL at a named point of a turn, "name" or "name:n" for the n-th time (crash tests).
+	// CrashAt kills this process with SIGKILL at a named point, "name" or "name:n" for the n-th time (crash tests).
 	CrashAt string
 }
 

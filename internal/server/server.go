@@ -59,7 +59,9 @@ const largestBodies = 8
 type Server struct {
 	cfg     Config
 	started time.Time
-	owner   principal.ID
+	// point is told of every named point that is reached.
+	point func(name string)
+	owner principal.ID
 	// first says that this start made the owner.
 	first bool
 
@@ -132,6 +134,7 @@ func newServer(cfg Config) *Server {
 }
 
 func (s *Server) build(ctx context.Context) (err error) {
+	s.point = crashPoint(s.cfg.CrashAt)
 	if s.store, err = s.openStore(ctx); err != nil {
 		return err
 	}
@@ -182,18 +185,17 @@ func (s *Server) openStore(ctx context.Context) (store.Store, error) {
 	}
 	if cfg.DatabaseURL != "" {
 		return postgres.Open(ctx, postgres.Options{
-			URL: cfg.DatabaseURL, Logger: cfg.Logger, Committed: s.metrics.Committed, BeforeMigrating: s.beforeMigrating,
+			URL: cfg.DatabaseURL, Logger: cfg.Logger, Committed: s.metrics.Committed, BeforeMigrating: s.beforeMigrating, Point: s.point,
 		})
 	}
 	return sqlite.Open(ctx, sqlite.Options{
-		Path: cfg.databasePath(), Clock: cfg.Clock, Logger: cfg.Logger, Committed: s.metrics.Committed,
+		Path: cfg.databasePath(), Clock: cfg.Clock, Logger: cfg.Logger, Committed: s.metrics.Committed, Point: s.point,
 	})
 }
 
 // assemble connects the parts. Nothing runs yet.
 func (s *Server) assemble() error {
 	cfg := &s.cfg
-	point := crashPoint(cfg.CrashAt)
 	s.models = &models{metrics: s.metrics, Connector: connect.New(connect.Options{
 		Store: s.store, Vault: s.vault, Egress: s.egress, Catalogue: s.catalogue, Limits: limit.New(limit.Options{Clock: cfg.Clock}),
 		Clock: cfg.Clock, Addresses: cfg.ProviderURLs, TrustAccounts: cfg.trustAccounts(), AnthropicVersion: cfg.AnthropicVersion, Subscription: s.subscription,
@@ -214,29 +216,29 @@ func (s *Server) assemble() error {
 		Clock: cfg.Clock, IDs: cfg.IDs, Bus: s.bus, Blobs: s.blobs, Changed: s.notify.SessionChanged,
 	})
 	s.scripts = script.NewCompiler(cfg.Executable)
-	s.openTriggers(point)
+	s.openTriggers(s.point)
 	surface, err := s.surface()
 	if err != nil {
 		return err
 	}
 	turns := engine.New(engine.Options{
 		Store: s.store, Log: s.log, Bus: s.bus, Models: s.models, Verbs: surface, Tools: s.tools, Clock: cfg.Clock, IDs: cfg.IDs,
-		Logger: cfg.Logger, Point: point,
+		Logger: cfg.Logger, Point: s.point,
 	})
 	s.queue = runs.New(runs.Options{
-		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers,
+		Store: s.store, Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Logger, Workers: cfg.Workers, Point: s.point,
 		Owner: fmt.Sprintf("%d.%s", s.store.Epoch(), cfg.IDs()), Gone: s.ownerGone,
 		Exclusive: s.store.Dialect() == store.SQLite, Hooks: runs.Hooks{Changed: s.runChanged, Delivered: s.spawner.Deliver, Ended: s.spawner.Ended, Concluded: s.triggers.RunEnded, Abandoned: turns.Abandoned, Journaled: s.notify.Journaled},
 		Executors: map[string]runs.Executor{runs.KindAgent: turns, trigger.KindSend: s.sender(), runs.KindWorkflow: workflow.New(workflow.Options{
-			Store: s.store, Queue: func() *runs.Queue { return s.queue }, Verbs: surface, Tools: s.tools, Gate: s.gate(), Spawner: s.spawner, Bus: s.bus, Clock: cfg.Clock,
+			Store: s.store, Queue: func() *runs.Queue { return s.queue }, Verbs: surface, Tools: s.tools, Gate: s.gate(), Spawner: s.spawner, Bus: s.bus, Clock: cfg.Clock, Point: s.point,
 		})},
 	})
-	s.door(turns, point)
+	s.door(turns)
 	return nil
 }
 
 // door makes what callers meet.
-func (s *Server) door(turns *engine.Engine, point func(string)) {
+func (s *Server) door(turns *engine.Engine) {
 	cfg := &s.cfg
 	listen := cfg.Listen
 	if s.listener != nil {
@@ -247,7 +249,7 @@ func (s *Server) door(turns *engine.Engine, point func(string)) {
 		FetchCapability: s.capabilities, Hypermedia: s.hypermedia, Subscription: s.subscription,
 		Store: s.store, Log: s.log, Runs: s.queue, Vault: s.vault, Blobs: s.blobs, Download: s.egress.Agent(), Engine: turns, Models: s.models, Tools: s.tools, Scripts: s.scripts, Triggers: s.triggers, WebhookURL: s.webhookURL, Mcp: s.mcp, Equip: s.equip, Notify: s.notify,
 		Policy: account.Policy{Open: cfg.Accounts == "open"}, Quota: s.quota, Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, StateDir: s.stateDir,
-		Point: point, Observe: s.metrics.Operation, About: wire.ServerInfo{
+		Point: s.point, Observe: s.metrics.Operation, About: wire.ServerInfo{
 			Version: buildinfo.Version, Accounts: cfg.Accounts, PublicURL: cfg.PublicURL, Protocol: wire.ProtocolNumber,
 		},
 		SignInURL: s.signInURL, Passkeys: passkey.New(s.origin.Name(), s.origin.Origin()),

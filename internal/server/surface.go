@@ -56,7 +56,9 @@ func (s *Server) surface() (*verbs.Set, error) {
 }
 
 // gate is where calls wait that a person has to approve.
-func (s *Server) gate() *govern.Gate { return &govern.Gate{Store: s.store, IDs: s.cfg.IDs} }
+func (s *Server) gate() *govern.Gate {
+	return &govern.Gate{Store: s.store, IDs: s.cfg.IDs, Point: s.point}
+}
 
 // schemes are the kinds of addresses, in the order in which they are asked and shown. A scheme is one folder below internal/space.
 func (s *Server) schemes(catalog *catalog) []space.Scheme {

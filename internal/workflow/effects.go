@@ -42,7 +42,7 @@ func (x *execution) Prepare(ctx context.Context, c script.Call) (script.Action, 
 		return script.Action{}, &script.Failure{Code: codeInDoubt, Message: fmt.Sprintf(
 			"The server stopped while %s was carried out. Whether it took effect is not known: check before it is called again.", c.Tool)}
 	}
-	return script.Action{Pure: effect == tooldoc.Pure, Run: run}, nil
+	return script.Action{Pure: effect == tooldoc.Pure, Run: x.acting(run)}, nil
 }
 
 // running carries out a call.
@@ -122,10 +122,19 @@ func (x *execution) ask(ctx context.Context, c *govern.Call, run running) (scrip
 				// Another worker that took itself for the holder of this run has begun it.
 				return nil, nil, runs.ErrLeaseLost
 			}
-			return run(ctx)
+			return x.acting(run)(ctx)
 		}}, nil
 	}
 	return script.Action{Hold: hold}, nil
+}
+
+// acting is run with its named point behind it.
+func (x *execution) acting(run running) running {
+	return func(ctx context.Context) (json.RawMessage, script.Change, error) {
+		output, change, err := run(ctx)
+		x.opts.Point(PointActed)
+		return output, change, err
+	}
 }
 
 // carryOut runs an action of the verbs and tells its result in the words of a script.
@@ -188,6 +197,7 @@ func (x *execution) Delegate(ctx context.Context, e script.Entry) (script.Entry,
 		err = x.write(ctx, func(tx store.Tx) error { return x.spawn(tx, &e, spec) })
 	}
 	if err == nil {
+		x.opts.Point(PointDelegated)
 		return e, nil
 	}
 	f, err := failureOf(err)

@@ -59,6 +59,7 @@ func (j *journal) Append(ctx context.Context, entries ...*script.Entry) (total i
 		})
 		f, ok := errors.AsType[*failedChange](err)
 		if !ok {
+			j.x.opts.Point(PointJournaled)
 			return total, err
 		}
 		failure, err := failureOf(f.err)

@@ -40,13 +40,36 @@ type Options struct {
 	Gate    *govern.Gate
 	Bus     bus.Bus
 	Clock   clock.Clock
+	// Point is called at the named points of a script; a crash test kills the process there. May be nil.
+	Point func(name string)
 }
+
+// The named points of a script.
+const (
+	// PointStarted: a worker begins it, from the top.
+	PointStarted = "script-started"
+	// PointActed: a call was carried out, and its result is not in the journal yet.
+	PointActed = "script-acted"
+	// PointJournaled: entries are in the journal, with what they change.
+	PointJournaled = "script-journaled"
+	// PointDelegated: a child is made, and the journal names it.
+	PointDelegated = "script-delegated"
+	// PointParked: it waits without a worker.
+	PointParked = "script-parked"
+	// PointContinued: the run has ended, and the one that takes over is queued.
+	PointContinued = "script-continued"
+)
 
 // Executor carries out scripts. It implements runs.Executor.
 type Executor struct{ opts Options }
 
 // New returns an executor.
-func New(opts Options) *Executor { return &Executor{opts} }
+func New(opts Options) *Executor {
+	if opts.Point == nil {
+		opts.Point = func(string) {}
+	}
+	return &Executor{opts}
+}
 
 // execution is one run at work.
 type execution struct {
@@ -69,6 +92,7 @@ func (e *Executor) Execute(ctx context.Context, lease *runs.Lease) (runs.Outcome
 	if err := lease.Start(ctx); err != nil {
 		return runs.Outcome{}, err
 	}
+	x.opts.Point(PointStarted)
 	w := script.Execution{Program: x.input.Program, Input: x.input.Input, RunID: x.run.ID, Journal: &journal{x}, Effects: x, Clock: e.opts.Clock}
 	out, err := w.Execute(ctx)
 	if err != nil {
@@ -100,6 +124,7 @@ func (x *execution) end(ctx context.Context, out script.Outcome) (runs.Outcome, 
 	switch {
 	case out.Parked:
 		return runs.Outcome{}, x.write(ctx, func(tx store.Tx) error {
+			tx.AfterCommit(func() { x.opts.Point(PointParked) })
 			if err := x.lease.Await(tx, timersOf(out.Waits)...); err != nil {
 				return err
 			}
@@ -154,6 +179,7 @@ func (x *execution) continueAsNew(tx store.Tx, state json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("encode the output of a workflow: %w", err)
 	}
+	tx.AfterCommit(func() { x.opts.Point(PointContinued) })
 	return x.lease.Finish(tx, runs.Outcome{Status: runs.Succeeded, Output: output})
 }
 

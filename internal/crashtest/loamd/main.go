@@ -18,14 +18,20 @@ import (
 	"net/http/pprof"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/loam-agents/loam/internal/crashtest/process"
+	"github.com/loam-agents/loam/internal/script"
 	"github.com/loam-agents/loam/internal/server"
 )
 
 func main() {
+	if slices.Equal(os.Args[1:], []string{script.Argument}) {
+		// The server translates scripts in a process of its own program.
+		os.Exit(script.Main(os.Stdin, os.Stdout))
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "loamd:", err)
 		os.Exit(1)
@@ -40,6 +46,10 @@ func run() error {
 	flag.DurationVar(&cfg.DrainTimeout, "drain", 0, "wait for turns in progress")
 	flag.IntVar(&cfg.Workers, "workers", 0, "runs that execute at once")
 	flag.Parse()
+	var err error
+	if cfg.Executable, err = os.Executable(); err != nil {
+		return err
+	}
 	cfg.Listen = "127.0.0.1:0"
 	cfg.TutorPace = -1
 	cfg.Environ = func(string) string { return "" }

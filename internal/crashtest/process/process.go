@@ -25,11 +25,11 @@ const program = "github.com/loam-agents/loam/internal/crashtest/loamd"
 // Program is a built server.
 type Program struct{ path string }
 
-// Build builds the server into a folder, without cgo and without the race detector: what is killed and measured is what is
+// Build builds the server into a folder, with the engine of scripts, without cgo and without the race detector: what is killed and measured is what is
 // released. The working directory must lie within the module.
 func Build(ctx context.Context, dir string) (Program, error) {
 	p := Program{filepath.Join(dir, "loamd")}
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", p.path, program)
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-tags", "script", "-o", p.path, program)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Program{}, fmt.Errorf("build the server: %w\n%s", err, out)

@@ -59,25 +59,38 @@ func Pending(s State, all []Migration) ([]Migration, error) {
 	return all[s.Version:], nil
 }
 
+// The named points of a migration: before it is committed, and after that.
+const (
+	PointMigrating = "migrating"
+	PointMigrated  = "migrated"
+)
+
 // Apply runs the migrations, each in one transaction together with its change of schema_state, and stops at the first
-// that fails: the ones before it stay.
-func Apply(ctx context.Context, conn *sql.Conn, pending []Migration) error {
+// that fails: the ones before it stay. point is called at the named points; it may be nil.
+func Apply(ctx context.Context, conn *sql.Conn, pending []Migration, point func(name string)) error {
+	if point == nil {
+		point = func(string) {}
+	}
 	for _, m := range pending {
-		if err := applyOne(ctx, conn, m); err != nil {
+		if err := applyOne(ctx, conn, m, point); err != nil {
 			return fmt.Errorf("migration %s: %w", m.Name, err)
 		}
+		point(PointMigrated)
 	}
 	return nil
 }
 
-func applyOne(ctx context.Context, conn *sql.Conn, m Migration) error {
+func applyOne(ctx context.Context, conn *sql.Conn, m Migration, point func(name string)) error {
 	statements := []string{
 		"BEGIN",
 		m.SQL,
 		fmt.Sprintf("UPDATE schema_state SET version = %d, min_compatible = %d WHERE id = 1", m.Version, m.MinCompatible),
-		"COMMIT",
+		commit,
 	}
 	for _, text := range statements {
+		if text == commit {
+			point(PointMigrating)
+		}
 		if _, err := conn.ExecContext(ctx, text); err != nil {
 			_, rollbackErr := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 			return errors.Join(err, rollbackErr)
@@ -85,6 +98,8 @@ func applyOne(ctx context.Context, conn *sql.Conn, m Migration) error {
 	}
 	return nil
 }
+
+const commit = "COMMIT"
 
 // NextEpoch counts a start and returns the new epoch.
 func NextEpoch(ctx context.Context, conn *sql.Conn) (int64, error) {

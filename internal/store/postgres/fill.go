@@ -71,7 +71,7 @@ func prepareEmpty(ctx context.Context, c *sql.Conn, steps []migrations.Migration
 	if state.Version > int64(len(steps)) {
 		return fmt.Errorf("%w: the database has schema %d, and the rows are of schema %d; use a new database", store.ErrNotEmpty, state.Version, len(steps))
 	}
-	if err := migrations.Apply(ctx, c, steps[state.Version:]); err != nil {
+	if err := migrations.Apply(ctx, c, steps[state.Version:], nil); err != nil {
 		return err
 	}
 	for _, table := range migrations.Tables(steps) {

@@ -101,7 +101,7 @@ func (s *db) migrate(ctx context.Context, c *sql.Conn) (epoch int64, err error) 
 			return 0, fmt.Errorf("back up before migrating: %w", err)
 		}
 	}
-	if err := migrations.Apply(ctx, c, pending); err != nil {
+	if err := migrations.Apply(ctx, c, pending, s.options.Point); err != nil {
 		return 0, err
 	}
 	for _, m := range pending {

@@ -40,6 +40,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Migrations replace the embedded ones, for tests of the runner itself.
 	Migrations []migrations.Migration
+	// Point is called at the named points of a migration; a crash test kills the process there. May be nil.
+	Point func(name string)
 	// Writers is the number of closures that run at once; zero is 8.
 	Writers int
 	// Readers is the number of reads that run at once; zero is 12.

@@ -94,7 +94,7 @@ func fillFile(ctx context.Context, o Options, steps []migrations.Migration, fill
 	if _, err := migrations.Prepare(ctx, conn); err != nil {
 		return err
 	}
-	if err := migrations.Apply(ctx, conn, steps); err != nil {
+	if err := migrations.Apply(ctx, conn, steps, nil); err != nil {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {

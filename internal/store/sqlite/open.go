@@ -122,7 +122,7 @@ func prepare(ctx context.Context, o Options) (epoch int64, err error) {
 			return 0, fmt.Errorf("back up before migrating: %w", err)
 		}
 	}
-	if err := migrations.Apply(ctx, conn, pending); err != nil {
+	if err := migrations.Apply(ctx, conn, pending, o.Point); err != nil {
 		return 0, err
 	}
 	for _, m := range pending {

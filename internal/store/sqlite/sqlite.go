@@ -47,6 +47,8 @@ type Options struct {
 	StatementCache int
 	// BatchTime is how much work a commit may gather from the queue before it ends; zero is 2 ms (design §5).
 	BatchTime time.Duration
+	// Point is called at the named points of a migration; a crash test kills the process there. May be nil.
+	Point func(name string)
 	// Committed is told how many closures a durable commit covered and how long it took, for metrics. May be nil; it must be
 	// quick.
 	Committed func(writes int, took time.Duration)
