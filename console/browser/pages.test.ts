@@ -59,7 +59,7 @@ const places: readonly Place[] = [
   { name: "new-agent", path: () => "/agents/new", api: "**/api/v1/agents?*", loading: "Loading the form", ready: (page) => page.getByLabel("Name") },
   { name: "agent-build", path: () => `/agents/${ids.agent}`, api: "**/api/v1/agents/*", loading: "Loading the agent", ready: (page) => page.getByLabel("Instructions", { exact: true }) },
   { name: "agent-tools", path: () => `/agents/${ids.agent}/tools`, api: "**/api/v1/agents/*/tools", loading: "Loading the tools", ready: text("search_tools") },
-  { name: "agent-memory", path: () => `/agents/${ids.agent}/memory`, api: "**/api/v1/agents/*/memory", loading: "Loading the memory", ready: text("notes/tea.md") },
+  { name: "agent-memory", path: () => `/agents/${ids.agent}/memory`, api: "**/api/v1/agents/*/memory", loading: "Loading the memory", ready: (page) => page.getByRole("button", { name: /tea.md/ }) },
   { name: "memory-file", path: () => `/agents/${ids.agent}/memory?file=notes%2Ftea.md`, api: "**/memory/notes/tea.md", loading: "Loading the file", ready: text("Green, not black.") },
   { name: "agent-runs", path: () => `/agents/${ids.agent}/runs`, api: "**/api/v1/runs?*", loading: "Loading the runs", ready: text("please write the report") },
   { name: "agent-sessions", path: () => `/agents/${ids.agent}/sessions`, api: "**/api/v1/sessions?*", loading: "Loading the conversations", ready: text("Weekly report") },

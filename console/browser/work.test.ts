@@ -32,6 +32,7 @@ describe("MCP servers", () => {
     const row = page.getByRole("listitem").filter({ hasText: "box" });
     await row.getByText("does not answer").waitFor();
     await row.getByText("127.0.0.1:9 cannot be reached").waitFor();
+    await row.getByText("key stored").waitFor();
     await row.getByRole("button", { name: "Ask again" }).click();
     await row.getByText("Ask again").waitFor();
     expect(await page.content()).not.toContain("hush-hush");
@@ -41,6 +42,27 @@ describe("MCP servers", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Delete the server" }).click();
     await page.getByText("No MCP servers yet").waitFor();
   });
+});
+
+it("an agent uses the MCP servers that are chosen in its form, and leaves those that are gone", async () => {
+  const agent = await rig.server.scriptedAgent(model.url, "Connected");
+  await rig.server.api("PUT", "/mcp-servers/desk", { config: { url: "http://127.0.0.1:9/mcp" } });
+  const chosen = async (): Promise<unknown> => (await rig.server.api<{ agent: { definition: { mcpServers?: string[] } } }>("GET", `/agents/${agent}`)).agent.definition.mcpServers ?? [];
+  const page = await rig.page(`/agents/${agent}`);
+  const servers = page.getByRole("group", { name: "MCP servers" });
+  await servers.getByText("does not answer").waitFor();
+  await servers.getByRole("checkbox", { name: /desk/ }).check();
+  await accessible(page);
+  await shoot(page, "agent-mcp-servers");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved. The next turn uses it.").waitFor();
+  expect(await chosen()).toEqual(["desk"]);
+  await rig.server.api("DELETE", "/mcp-servers/desk");
+  await page.reload();
+  await servers.getByText("is not connected any more").waitFor();
+  await servers.getByRole("checkbox", { name: /desk/ }).click();
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect.poll(chosen).toEqual([]);
 });
 
 describe("sharing", () => {
@@ -178,11 +200,47 @@ describe("agents", () => {
     await file.getByLabel("Content of the file").fill("# Tea\n\nOolong.");
     await file.getByRole("button", { name: "Save" }).click();
     await file.locator(".prose").getByText("Oolong.").waitFor();
+    // Somebody else was quicker: nothing is overwritten, and what was typed stays.
+    await file.getByRole("button", { name: "Edit" }).click();
+    await file.getByLabel("Content of the file").fill("# Tea\n\nMine.");
+    await rig.server.api("PUT", `/agents/${id}/memory/notes/tea.md`, { content: "# Tea\n\nTheirs." });
+    rig.expected = ["status of 412"];
+    await file.getByRole("button", { name: "Save" }).click();
+    await file.getByText("The file was changed while you wrote").waitFor();
+    await accessible(page);
+    await shoot(page, "memory-conflict");
+    await page.getByRole("link", { name: "Tools" }).click();
+    await page.getByRole("dialog", { name: "Leave without saving?" }).getByRole("button", { name: "Stay here" }).click();
+    expect(await file.getByLabel("Content of the file").inputValue()).toContain("Mine.");
+    await file.getByRole("button", { name: "Take what is there now" }).click();
+    expect(await file.getByLabel("Content of the file").inputValue()).toContain("Theirs.");
+    await file.getByLabel("Content of the file").fill("# Tea\n\nOolong.");
+    await file.getByRole("button", { name: "Save" }).click();
+    await file.locator(".prose").getByText("Oolong.").waitFor();
     const { file: stored } = await rig.server.api<{ file: { content: string } }>("GET", `/agents/${id}/memory/notes/tea.md`);
     expect(stored.content).toBe("# Tea\n\nOolong.");
+    const [download] = await Promise.all([page.waitForEvent("download"), file.getByRole("button", { name: "Download the file" }).click()]);
+    expect(download.suggestedFilename()).toBe("tea.md");
+    await page.getByRole("button", { name: "New file" }).click();
+    await dialog.getByLabel("Path").fill("~/memory/notes/tea.md");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByText("There is a file of this name.").waitFor();
+    await page.keyboard.press("Escape");
+    await file.getByRole("button", { name: "Rename or move the file" }).click();
+    await dialog.getByLabel("New path").fill("drinks/hot/tea.md");
+    await accessible(page);
+    await dialog.getByRole("button", { name: "Rename" }).click();
+    await file.getByRole("heading", { name: "drinks/hot/tea.md" }).waitFor();
+    expect((await rig.server.api<{ entries: { path: string; type: string }[] }>("GET", `/agents/${id}/memory`)).entries.map((entry) => entry.path)).toContain("drinks/hot/tea.md");
+    const list = page.getByRole("navigation", { name: "Files of the memory" });
+    await list.getByRole("button", { name: /^hot\// }).click();
+    await list.getByRole("button", { name: /^hot\//, expanded: false }).waitFor();
+    expect(await list.getByRole("button", { name: /tea.md/ }).count()).toBe(0);
+    await shoot(page, "memory-tree");
+    await list.getByRole("button", { name: /^hot\// }).click();
     await file.getByRole("button", { name: "Delete the file" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete the file" }).click();
-    await page.getByText("Nothing remembered yet").waitFor();
+    await expect.poll(() => list.getByRole("button", { name: /tea.md/ }).count()).toBe(0);
   });
 });
 

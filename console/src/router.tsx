@@ -74,7 +74,7 @@ const agentTabs = [
     getParentRoute: () => agent,
     path: "/memory",
     validateSearch: (search) => only(search, "file"),
-    component: lazyRouteComponent(() => import("./agents/memory-tab.tsx"), "MemoryTab"),
+    component: lazyRouteComponent(() => import("./memory/memory-tab.tsx"), "MemoryTab"),
   }),
   createRoute({ getParentRoute: () => agent, path: "/sharing", component: lazyRouteComponent(() => import("./agents/sharing-tab.tsx"), "SharingTab") }),
   createRoute({ getParentRoute: () => agent, path: "/runs", component: lazyRouteComponent(() => import("./agents/agent-page.tsx"), "AgentRunsTab") }),

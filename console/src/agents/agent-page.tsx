@@ -91,7 +91,7 @@ function Build({ agent, prompt }: { agent: Agent; prompt: string }) {
         initial={{
           name: definition.name, systemPrompt: prompt, modelProvider: definition.modelProvider, model: definition.model,
           reasoningLevel: definition.reasoningLevel ?? "",
-          ...(agent.accessRole === "owner" ? { askFirst: definition.toolApproval?.default === "required" ? "effects" : "never" } : {}),
+          ...(agent.accessRole === "owner" ? { askFirst: definition.toolApproval?.default === "required" ? "effects" : "never", mcpServers: [...(definition.mcpServers ?? [])].sort() } : {}),
         }}
         save={save}
         action="Save"

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useId, useState, type ReactNode } from "react";
 import { queries } from "../api/operations.ts";
 import { ApiError } from "../api/client.ts";
-import { short } from "../ui/format.ts";
+import { plural, short } from "../ui/format.ts";
 import { Field, Segmented } from "../ui/field.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { explain } from "../ui/state.tsx";
@@ -17,6 +17,8 @@ export interface AgentFields {
   reasoningLevel: string;
   /** When a person is asked before a tool is called; undefined when this person may not say. */
   askFirst?: AskFirst;
+  /** The MCP servers whose tools the agent uses; undefined when this person may not say. */
+  mcpServers?: readonly string[];
 }
 
 export type AskFirst = "never" | "effects";
@@ -84,6 +86,7 @@ export function AgentForm({ initial, save, action, children }: {
           </select>
         </Field>
       )}
+      {fields.mcpServers !== undefined && <McpServers chosen={fields.mcpServers} set={(mcpServers) => set({ mcpServers })} />}
       <Instructions value={fields.systemPrompt} problem={problems.systemPrompt} onChange={(systemPrompt) => set({ systemPrompt })} />
       {failure !== undefined && (
         <div className="notice bad" role="alert">
@@ -103,6 +106,38 @@ export function AgentForm({ initial, save, action, children }: {
         {children}
       </div>
     </form>
+  );
+}
+
+/** Every server that is connected, and those that the agent names and that are gone. */
+function McpServers({ chosen, set }: { chosen: readonly string[]; set: (names: string[]) => void }) {
+  const servers = useQuery(queries.mcpServers());
+  const known = servers.data ?? [];
+  const gone = chosen.filter((name) => !known.some((server) => server.name === name));
+  const turn = (name: string, on: boolean): void => set(on ? [...chosen, name].sort() : chosen.filter((other) => other !== name));
+  return (
+    <fieldset className="choices">
+      <legend>MCP servers</legend>
+      {servers.isError && <span className="muted small">The servers did not load: {explain(servers.error)}</span>}
+      {known.map((server) => (
+        <label key={server.id} className="check">
+          <input type="checkbox" checked={chosen.includes(server.name)} onChange={(event) => turn(server.name, event.target.checked)} />
+          <span className="mono">{server.name}</span>
+          <span className="muted small">{server.status.state === "error" ? `does not answer: ${server.status.error ?? ""}` : plural(server.tools.length, "tool")}</span>
+        </label>
+      ))}
+      {servers.data &&
+        gone.map((name) => (
+          <label key={name} className="check">
+            <input type="checkbox" checked onChange={() => turn(name, false)} />
+            <span className="mono">{name}</span>
+            <span className="muted small">is not connected any more</span>
+          </label>
+        ))}
+      <span className="muted small">
+        The agent gets all tools of a server that is chosen. <Link to="/settings/mcp-servers">Connect a server</Link>
+      </span>
+    </fieldset>
   );
 }
 

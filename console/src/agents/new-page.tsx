@@ -8,9 +8,10 @@ import { AgentForm, type AgentFields } from "./form.tsx";
 
 /** What the server stores: fields that hold nothing are left out. `tools` are approvals of single tools, which the form leaves as they are. */
 export function definitionOf(fields: AgentFields, tools?: Record<string, string>): Definition {
-  const { reasoningLevel, askFirst, ...rest } = fields;
+  const { reasoningLevel, askFirst, mcpServers, ...rest } = fields;
   return {
     ...rest, name: rest.name.trim(), model: rest.model.trim(), ...(reasoningLevel === "" ? {} : { reasoningLevel }),
+    ...(mcpServers === undefined ? {} : { mcpServers: [...mcpServers] }),
     ...(askFirst === undefined ? {} : { toolApproval: { default: askFirst === "effects" ? "required" : "never", ...(tools ? { tools } : {}) } }),
   };
 }
@@ -38,7 +39,7 @@ export function NewAgentPage() {
         <Failed what="The form did not load" error={agents.error} retry={() => void agents.refetch()} />
       ) : (
         <AgentForm
-          initial={{ name: "", systemPrompt: "", modelProvider: like?.modelProvider ?? "", model: like?.model ?? "", reasoningLevel: "", askFirst: "never" }}
+          initial={{ name: "", systemPrompt: "", modelProvider: like?.modelProvider ?? "", model: like?.model ?? "", reasoningLevel: "", askFirst: "never", mcpServers: [] }}
           save={save}
           action="Make the agent"
         >

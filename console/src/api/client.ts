@@ -44,6 +44,11 @@ export function announceSignedOut(): void {
 
 /** Sends a request below /api/v1 and returns the decoded answer; an empty answer is undefined. */
 export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  return (await tagged<T>(path, options)).body;
+}
+
+/** A request whose answer has a tag, which a later change can be meant for (If-Match). */
+export async function tagged<T>(path: string, options: RequestOptions = {}): Promise<{ body: T; tag: string | undefined }> {
   const method = options.method ?? "GET";
   const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
   let body: BodyInit | null = null;
@@ -64,7 +69,7 @@ export async function request<T>(path: string, options: RequestOptions = {}): Pr
   }
   if (!response.ok) throw await refusal(response);
   const text = await response.text();
-  return (text === "" ? undefined : JSON.parse(text)) as T;
+  return { body: (text === "" ? undefined : JSON.parse(text)) as T, tag: response.headers.get("ETag") ?? undefined };
 }
 
 /** The address of an operation, for links and streams. */

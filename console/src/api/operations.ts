@@ -1,6 +1,6 @@
 // Every operation that the page uses, as a plain function, and the queries whose answers it keeps.
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { address, request, segment } from "./client.ts";
+import { address, request, segment, tagged } from "./client.ts";
 import type {
   Agent, AgentFields, AgentShown, Approval, Invite, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Sharing, Signer,
   SignIn, Token, Tool, ToolFields,
@@ -73,7 +73,10 @@ export const queries = {
   memoryFile: (agentId: string, path: string) =>
     queryOptions({
       queryKey: ["agents", agentId, "memory", path],
-      queryFn: async ({ signal }) => (await request<{ file: MemoryFile }>(memoryPath(agentId, path), { signal })).file,
+      queryFn: async ({ signal }): Promise<TaggedFile> => {
+        const { body, tag } = await tagged<{ file: MemoryFile }>(memoryPath(agentId, path), { signal });
+        return { ...body.file, tag };
+      },
     }),
 
   sessions: (filter: { agentId?: string; parentSessionId?: string } = {}) =>
@@ -175,6 +178,9 @@ export const queries = {
     }),
 };
 
+/** A file with the tag of its state. */
+export type TaggedFile = MemoryFile & { tag: string | undefined };
+
 const memoryPath = (agentId: string, path: string): string =>
   `/agents/${segment(agentId)}/memory/${path.split("/").map(segment).join("/")}`;
 
@@ -196,10 +202,11 @@ export const saveTool = (agentId: string, tool: ToolFields, previous?: string, t
   });
 export const deleteTool = (agentId: string, name: string) => request<void>(`/agents/${segment(agentId)}/tools/${segment(name)}`, { method: "DELETE" });
 
-export const writeMemory = (agentId: string, path: string, content: string) =>
-  request<{ entry: MemoryEntry }>(memoryPath(agentId, path), { method: "PUT", body: { content } });
-export const deleteMemory = (agentId: string, path: string) =>
-  request<void>(memoryPath(agentId, path), { method: "DELETE" });
+/** `tag` is the state that the change is meant for: one that was changed meanwhile is refused. */
+export const writeMemory = (agentId: string, path: string, body: { content: string } | { data: string }, tag?: string) =>
+  request<{ entry: MemoryEntry }>(memoryPath(agentId, path), { method: "PUT", body, ...(tag === undefined ? {} : { headers: { "If-Match": tag } }) });
+export const deleteMemory = (agentId: string, path: string, tag?: string) =>
+  request<void>(memoryPath(agentId, path), { method: "DELETE", ...(tag === undefined ? {} : { headers: { "If-Match": tag } }) });
 
 export const createSession = (agentId: string, body: { title?: string } = {}) =>
   request<{ sessionId: string }>(`/agents/${segment(agentId)}/sessions`, { method: "POST", body });

@@ -10,6 +10,19 @@ import { Remove, SettingsForm, SettingsPage } from "./list.tsx";
 
 const plural = (n: number): string => (n === 1 ? "1 tool" : `${n} tools`);
 
+/** Whether the server can be used, and what to do when it cannot. */
+function stateOf(server: McpServer): { label: string; look: "ok" | "bad" | "warn" | "" } {
+  if (server.auth === "oauth" && !server.signedIn) return { label: "waits for your sign-in", look: "warn" };
+  switch (server.status.state) {
+    case "ok":
+      return { label: plural(server.tools.length), look: "ok" };
+    case "error":
+      return { label: "does not answer", look: "bad" };
+    default:
+      return { label: "not asked yet", look: "" };
+  }
+}
+
 export function McpServersPage() {
   const servers = useQuery(queries.mcpServers());
   return (
@@ -31,6 +44,7 @@ export function McpServersPage() {
 function Row({ server }: { server: McpServer }) {
   const client = useQueryClient();
   const [busy, setBusy] = useState(false);
+  const state = stateOf(server);
   const reload = () => client.invalidateQueries({ queryKey: ["mcp-servers"] });
   const act = async (what: () => Promise<unknown>): Promise<void> => {
     setBusy(true);
@@ -54,9 +68,9 @@ function Row({ server }: { server: McpServer }) {
       <div className="grow">
         <div className="row">
           <strong className="truncate">{server.name}</strong>
-          <span className={`status ${server.status.state === "ok" ? "good" : "bad"}`}>
-            {server.status.state === "ok" ? plural(server.tools.length) : server.status.state === "error" ? "does not answer" : "not asked yet"}
-          </span>
+          <span className={`status ${state.look}`}>{state.label}</span>
+          {server.signedIn && <span className="chip">signed in</span>}
+          {server.hasSecrets && !server.signedIn && <span className="chip">key stored</span>}
         </div>
         <div className="mono small muted truncate">{server.command?.[0] ?? server.url}</div>
         {server.status.error && <div className="small">{server.status.error}</div>}
