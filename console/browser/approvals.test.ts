@@ -33,6 +33,12 @@ it("is approved in the conversation, which then goes on", async () => {
   const card = page.getByRole("article", { name: "Careful wants to call search_tools" });
   await card.getByText("paint the fence").waitFor();
   await page.getByRole("link", { name: /Approvals/ }).getByText("1").waitFor();
+  await page.getByRole("region", { name: "Run that waits" }).getByText("waits for you").waitFor();
+  // Whoever waits for a person is not at work.
+  const agents = await rig.page("/agents");
+  const entry = agents.getByRole("link", { name: /Careful/ });
+  await entry.getByText("waits for you").waitFor();
+  expect(await entry.getByText("working").count()).toBe(0);
   await accessible(page);
   await shoot(page, "approval-in-session");
   await card.getByRole("button", { name: "Approve" }).click();

@@ -13,6 +13,7 @@ import { useTitle } from "../ui/title.ts";
 import { toast } from "../ui/toast.tsx";
 import { AgentForm, type AgentFields } from "./form.tsx";
 import { definitionOf } from "./new-page.tsx";
+import { AgentStanding } from "./standing.tsx";
 
 const tabs = [
   { to: "/agents/$agentId", label: "Build" },
@@ -46,7 +47,7 @@ export function AgentPage() {
     <div className="page">
       <div className="page-head tabbed">
         <h1 className="truncate">{agent.data?.agent.definition.name ?? "\u00a0"}</h1>
-        {agent.data?.agent.activity?.busy && <span className="status live">working</span>}
+        {agent.data && <AgentStanding agent={agent.data.agent} />}
         <span className="grow" />
         <Link to="/" search={{ agent: agentId }} className="button primary">
           <Icon name="chat" /> Chat

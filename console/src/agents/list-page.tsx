@@ -7,6 +7,7 @@ import { Empty, explain, Failed, Skeleton } from "../ui/state.tsx";
 import { Ago } from "../ui/time.tsx";
 import { useTitle } from "../ui/title.ts";
 import { toast } from "../ui/toast.tsx";
+import { AgentStanding } from "./standing.tsx";
 
 const newAgent = (
   <Link to="/agents/new" className="button primary">
@@ -89,7 +90,7 @@ function AgentCard({ agent }: { agent: Agent }) {
     <Link to="/agents/$agentId" params={{ agentId: agent.id }} className="card agent-card" data-item>
       <span className="row">
         <strong className="truncate grow">{definition.name}</strong>
-        {activity?.busy && <span className="status live">working</span>}
+        <AgentStanding agent={agent} inside />
       </span>
       <span className="mono small muted truncate">
         {definition.modelProvider}/{definition.model}

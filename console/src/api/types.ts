@@ -91,10 +91,21 @@ export interface ToolResultEvent {
   meta?: EventMeta;
 }
 
+/** Which child a call has started. A child that runs a script has no session. */
+export interface ToolSpawnEvent {
+  type: "tool_spawn";
+  toolCallId: string;
+  name: string;
+  runId: string;
+  sessionId?: string;
+  title: string;
+  actor?: Actor;
+}
+
 export interface ErrorEvent {
   type: "error";
   message: string;
   actor?: Actor;
 }
 
-export type LogEvent = MessageEvent | ToolCallEvent | ToolResultEvent | ErrorEvent;
+export type LogEvent = MessageEvent | ToolCallEvent | ToolResultEvent | ToolSpawnEvent | ErrorEvent;

@@ -149,6 +149,23 @@ function CallLine({ call, byUser, sessionId }: { call: Call; byUser: boolean; se
           <span className="visually-hidden">{failed ? "failed" : call.result ? "done" : "running"}</span>
         </span>
       </button>
+      {call.children.length > 0 && (
+        <ul className="plain call-children" aria-label="Started by this call">
+          {call.children.map((child) => (
+            <li key={child.runId} className="row wrap small">
+              <Icon name="runs" size={13} />
+              <Link to="/sessions/$sessionId" params={{ sessionId }} search={{ run: child.runId }}>
+                {child.title || "A child"}
+              </Link>
+              {child.sessionId && (
+                <Link to="/sessions/$sessionId" params={{ sessionId: child.sessionId }} className="muted">
+                  its conversation
+                </Link>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
       {open && (
         <div className="call-body">
           <CallData call={call.call} result={call.result} />

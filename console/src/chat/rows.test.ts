@@ -30,6 +30,15 @@ describe("RowBuilder", () => {
     ]);
   });
 
+  it("hangs what a call has started on its line, and renders the line anew", () => {
+    const builder = new RowBuilder();
+    const before = builder.build(log(called("1", "delegate")), []);
+    const events = log(called("1", "delegate"), { type: "tool_spawn", toolCallId: "1", name: "delegate", runId: "r", sessionId: "s2", title: "Read" });
+    const after = builder.build(events, []);
+    expect(after.flatMap((row) => (row.kind === "calls" ? row.calls.map((call) => call.children.map((child) => [child.runId, child.title])) : []))).toEqual([[["r", "Read"]]]);
+    expect(after[1]).not.toBe(before[1]);
+  });
+
   it("keeps a person's own calls apart from the agent's", () => {
     const rows = new RowBuilder().build(log(called("1"), called("2", "read", "user"), called("3")), []);
     expect(rows.filter((row) => row.kind === "calls").map((row) => row.byUser)).toEqual([false, true, false]);

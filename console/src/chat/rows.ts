@@ -1,5 +1,5 @@
 // The log as lines of a transcript: a pure function from events to rows, so that it is tested without a page.
-import type { ErrorEvent, MessageEvent, SessionEvent, ToolCallEvent, ToolResultEvent } from "../api/types.ts";
+import type { ErrorEvent, MessageEvent, SessionEvent, ToolCallEvent, ToolResultEvent, ToolSpawnEvent } from "../api/types.ts";
 import { dayName } from "../ui/format.ts";
 import type { Pending } from "./store.ts";
 
@@ -9,6 +9,8 @@ export interface Call {
   at: number;
   result: ToolResultEvent | undefined;
   finishedAt: number | undefined;
+  /** What it has started. */
+  children: readonly ToolSpawnEvent[];
 }
 
 export type Row =
@@ -19,7 +21,7 @@ export type Row =
   | { kind: "pending"; key: string; pending: Pending };
 
 const sameCalls = (a: readonly Call[], b: readonly Call[]): boolean =>
-  a.length === b.length && a.every((call, i) => call.call === b[i]?.call && call.result === b[i]?.result);
+  a.length === b.length && a.every((call, i) => call.call === b[i]?.call && call.result === b[i]?.result && call.children.length === b[i]?.children.length);
 
 /** Builds rows and gives back the same object for a row that did not change, so that only changed rows are rendered again. */
 export class RowBuilder {
@@ -44,7 +46,7 @@ export class RowBuilder {
           rows.push({ kind: "message", key: rowKey(payload, event), message: payload, at: event.createdAt, seq: event.seq });
           break;
         case "tool_call": {
-          const call: Call = { id: payload.id, call: payload, at: event.createdAt, result: undefined, finishedAt: undefined };
+          const call: Call = { id: payload.id, call: payload, at: event.createdAt, result: undefined, finishedAt: undefined, children: [] };
           open.set(payload.id, call);
           const byUser = payload.actor === "user";
           if (group?.byUser === byUser) {
@@ -61,6 +63,11 @@ export class RowBuilder {
             call.result = payload;
             call.finishedAt = event.createdAt;
           }
+          break;
+        }
+        case "tool_spawn": {
+          const call = open.get(payload.toolCallId);
+          if (call) call.children = [...call.children, payload];
           break;
         }
         case "error":

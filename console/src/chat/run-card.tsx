@@ -1,9 +1,10 @@
 // The card above the composer: the plan, and the run that works on this conversation now or the one that failed last.
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { Link } from "@tanstack/react-router";
 import { queries, retrySession, stopSession } from "../api/operations.ts";
 import type { Run, Session } from "../api/types.ts";
+import { standing } from "../runs/words.ts";
 import { dollars, short, ticking } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
 import { explain } from "../ui/state.tsx";
@@ -26,6 +27,7 @@ export function RunCard({ store, session, choice }: { store: SessionStore; sessi
     <div className="run-card-holder">
       {plan && <PlanCard plan={plan} />}
       {streaming && <Working store={store} session={session} run={run.data ?? undefined} choice={choice} />}
+      {!streaming && run.data?.status === "waiting" && <Parked session={session} run={run.data} />}
       {!streaming && (session.status === "error" || run.data?.status === "canceled") && <Ended store={store} session={session} run={run.data ?? undefined} />}
     </div>
   );
@@ -69,6 +71,35 @@ function Working({ store, session, run, choice }: { store: SessionStore; session
           Run
         </Link>
       )}
+      <button type="button" className="button small" disabled={stopping} onClick={() => void stop()}>
+        <Icon name="stop" size={13} /> {stopping ? "Stopping…" : "Stop"}
+      </button>
+    </section>
+  );
+}
+
+/** A turn that waits holds no worker: it is not at work, and says what it waits for. */
+function Parked({ session, run }: { session: Session; run: Run }) {
+  const asked = useInfiniteQuery(queries.approvals({ sessionId: session.id, status: "pending" }));
+  const now = useNow(1_000);
+  const [stopping, setStopping] = useState(false);
+  const forYou = (asked.data?.pages[0]?.approvals.length ?? 0) > 0;
+  const stop = async (): Promise<void> => {
+    setStopping(true);
+    try {
+      await stopSession(session.id);
+    } catch (error) {
+      toast(`The run goes on: ${explain(error)}`, { bad: true });
+      setStopping(false);
+    }
+  };
+  return (
+    <section className="run-card" aria-label="Run that waits">
+      <span className="status warn">{forYou ? "waits for you" : "waiting"}</span>
+      <span className="grow truncate muted">{forYou ? "Answer what it asks above." : standing(run, now)}</span>
+      <Link to="/sessions/$sessionId" params={{ sessionId: session.id }} search={{ run: run.id }} className="small">
+        Run
+      </Link>
       <button type="button" className="button small" disabled={stopping} onClick={() => void stop()}>
         <Icon name="stop" size={13} /> {stopping ? "Stopping…" : "Stop"}
       </button>
