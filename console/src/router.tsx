@@ -76,6 +76,12 @@ const agentTabs = [
     validateSearch: (search) => only(search, "file"),
     component: lazyRouteComponent(() => import("./memory/memory-tab.tsx"), "MemoryTab"),
   }),
+  createRoute({
+    getParentRoute: () => agent,
+    path: "/triggers",
+    validateSearch: (search) => only(search, "trigger"),
+    component: lazyRouteComponent(() => import("./triggers/triggers-tab.tsx"), "TriggersTab"),
+  }),
   createRoute({ getParentRoute: () => agent, path: "/sharing", component: lazyRouteComponent(() => import("./agents/sharing-tab.tsx"), "SharingTab") }),
   createRoute({ getParentRoute: () => agent, path: "/runs", component: lazyRouteComponent(() => import("./agents/agent-page.tsx"), "AgentRunsTab") }),
   createRoute({

@@ -19,6 +19,7 @@ const tabs = [
   { to: "/agents/$agentId", label: "Build" },
   { to: "/agents/$agentId/tools", label: "Tools" },
   { to: "/agents/$agentId/memory", label: "Memory" },
+  { to: "/agents/$agentId/triggers", label: "Triggers" },
   { to: "/agents/$agentId/runs", label: "Runs" },
   { to: "/agents/$agentId/sessions", label: "Sessions" },
   { to: "/agents/$agentId/sharing", label: "Sharing" },

@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment, tagged } from "./client.ts";
 import type {
   Agent, AgentFields, AgentShown, Approval, Invite, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Sharing, Signer,
-  SignIn, Token, Tool, ToolFields,
+  SignIn, Token, Tool, ToolFields, Trigger, TriggerShown,
 } from "./types.ts";
 
 interface Page {
@@ -120,6 +120,17 @@ export const queries = {
       queryFn: async ({ signal }) => (await request<{ run: Run }>(`/runs/${segment(runId)}`, { signal })).run,
     }),
 
+  triggers: (agentId: string) =>
+    queryOptions({
+      queryKey: ["triggers", { agentId }],
+      queryFn: async ({ signal }) => (await request<{ triggers: Trigger[] }>(`/agents/${segment(agentId)}/triggers`, { signal })).triggers,
+    }),
+  trigger: (triggerId: string) =>
+    queryOptions({
+      queryKey: ["triggers", triggerId],
+      queryFn: ({ signal }) => request<TriggerShown>(`/triggers/${segment(triggerId)}`, { signal }),
+      enabled: stays(triggerId),
+    }),
   providers: () =>
     queryOptions({
       queryKey: ["providers"],
@@ -273,6 +284,12 @@ export const attachmentAddress = (sessionId: string, attachmentId: string) =>
   address(`/sessions/${segment(sessionId)}/attachments/${segment(attachmentId)}`);
 export const sessionStream = (sessionId: string, afterSeq: number) => address(`/sessions/${segment(sessionId)}/stream`, { afterSeq });
 export const runStream = (runId: string) => address(`/runs/${segment(runId)}/stream`);
+
+/** Refused when the trigger was changed after `updatedAt`. */
+export const switchTrigger = (triggerId: string, enabled: boolean, updatedAt: number) =>
+  request<{ trigger: Trigger }>(`/triggers/${segment(triggerId)}`, { method: "PATCH", body: { patch: { enabled }, expectedUpdatedAt: updatedAt } });
+export const fireTrigger = (triggerId: string) => request<unknown>(`/triggers/${segment(triggerId)}/run`, { method: "POST" });
+export const deleteTrigger = (triggerId: string) => leave(triggerId, `/triggers/${segment(triggerId)}`);
 
 export const decideApproval = (approvalId: string, approve: boolean, note: string) =>
   request<{ approval: Approval }>(`/approvals/${segment(approvalId)}/decide`, { method: "POST", body: note ? { approve, note } : { approve } });

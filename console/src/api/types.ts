@@ -42,6 +42,10 @@ export type Session = Narrow<schema.SessionInfo, { status: SessionStatus; plan?:
 export type RunStatus = "queued" | "claimed" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
 export type Run = Narrow<schema.RunInfo, { status: RunStatus; plan?: Plan }>;
 
+export type Trigger = schema.TriggerInfo;
+export type Firing = Narrow<schema.TriggerFiring, { status: "created" | "running" | "succeeded" | "delivered" | "no-listener" | "escalated" | "error" }>;
+export type TriggerShown = Narrow<schema.GetAgentTriggerResponse, { firings: Firing[] }>;
+
 export type Approval = Narrow<schema.ApprovalInfo, { status: "pending" | "approved" | "rejected" | "canceled" }>;
 
 export type Model = schema.ModelShown;

@@ -13,6 +13,7 @@ function apply(client: QueryClient, hint: AccountHint): void {
   if (reason.startsWith("agent")) stale(["agents"]);
   if (reason.startsWith("run") || reason.startsWith("session")) stale(["runs"]);
   if (reason.startsWith("run")) stale(["approvals"]);
+  if (reason.includes("trigger") || reason.startsWith("run")) stale(["triggers"]);
   if (reason.startsWith("memory") && hint.agentId) stale(["agents", hint.agentId, "memory"]);
   if (reason.includes("provider")) stale(["providers"]);
   if (reason.includes("secret")) stale(["secrets"]);

@@ -8,6 +8,7 @@ const shapes = {
   chat: "M20 4H4a1 1 0 0 0-1 1v11a1 1 0 0 0 1 1h3v4l5-4h8a1 1 0 0 0 1-1V5a1 1 0 0 0-1-1z",
   check: "M5 12.5l4.5 4.5L19 7.5",
   chevron: "M9 6l6 6-6 6",
+  clock: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3.5 2",
   close: "M6 6l12 12M18 6L6 18",
   copy: "M9 9h10a1 1 0 0 1 1 1v10a1 1 0 0 1-1 1H9a1 1 0 0 1-1-1V10a1 1 0 0 1 1-1zM5 15H4V4a1 1 0 0 1 1-1h10v1",
   download: "M12 4v11M7 11l5 5 5-5M4 20h16",
