@@ -72,6 +72,35 @@ it("shows the address and the secret of a webhook only to who asks", async () =>
   await shoot(page, "trigger-webhook");
 });
 
+it("is made in a form, which checks it first and says what is wrong", async () => {
+  const page = await rig.page(tab());
+  await page.getByRole("link", { name: "New trigger" }).click();
+  const form = page.getByRole("form", { name: "New trigger" });
+  await form.getByRole("button", { name: "Make the trigger" }).click();
+  await form.getByText("Give the trigger a name.").waitFor();
+  await form.getByText("Say what the agent is to do.").waitFor();
+  await accessible(page);
+  await shoot(page, "trigger-form");
+  await form.getByLabel("Name").fill("Weekly");
+  await form.getByLabel("Prompt").fill("Write the report.");
+  await form.getByLabel("Fires").selectOption("By a cron expression");
+  await form.getByLabel("Cron expression").fill("61 * * * *");
+  rig.expected = ["status of 400", "status of 422"];
+  await form.getByRole("button", { name: "Check only" }).click();
+  await form.getByRole("alert").waitFor();
+  await form.getByLabel("Cron expression").fill("0 9 * * 1");
+  await form.getByLabel("Time zone").fill("Europe/Berlin");
+  await form.getByRole("button", { name: "Check only" }).click();
+  await form.getByText(/It would fire at/).waitFor();
+  const names = async (): Promise<string[]> => (await rig.server.api<{ triggers: { name: string }[] }>("GET", `/agents/${agent}/triggers`)).triggers.map(({ name }) => name);
+  expect(await names()).not.toContain("Weekly");
+  await page.getByRole("button", { name: /Orders/ }).click();
+  await page.getByRole("dialog", { name: "Leave without saving?" }).getByRole("button", { name: "Stay here" }).click();
+  await form.getByRole("button", { name: "Make the trigger" }).click();
+  await page.getByRole("heading", { name: "Weekly" }).waitFor();
+  expect(await names()).toContain("Weekly");
+});
+
 it("is deleted after asking", async () => {
   const { trigger: gone } = await rig.server.api<{ trigger: { id: string } }>("POST", `/agents/${agent}/triggers`, {
     trigger: { name: "Gone", prompt: "x", source: { type: "run-completed", status: "failed" } },
@@ -105,6 +134,9 @@ it("keeps its place while it loads, says what failed, and what it is for when th
   await accessible(page);
   await shoot(page, "triggers-empty");
 });
+
+it("has a form that looks right in light and dark, wide and narrow", () =>
+  inspect(rig, "trigger-form", `${tab()}?make=new`, (page) => page.getByRole("form", { name: "New trigger" })));
 
 it("looks right in light and dark, wide and narrow", () =>
   inspect(rig, "trigger", tab(morning), (page) => page.getByRole("region", { name: "Newest firings" })));

@@ -79,7 +79,7 @@ const agentTabs = [
   createRoute({
     getParentRoute: () => agent,
     path: "/triggers",
-    validateSearch: (search) => only(search, "trigger"),
+    validateSearch: (search) => only(search, "trigger", "make"),
     component: lazyRouteComponent(() => import("./triggers/triggers-tab.tsx"), "TriggersTab"),
   }),
   createRoute({ getParentRoute: () => agent, path: "/sharing", component: lazyRouteComponent(() => import("./agents/sharing-tab.tsx"), "SharingTab") }),

@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { address, request, segment, tagged } from "./client.ts";
 import type {
   Agent, AgentFields, AgentShown, Approval, Invite, LinkedKey, McpServer, McpServerConfig, Me, MemoryEntry, MemoryFile, Model, Passkey, Provider, ProviderConfig, ProviderType, Run, Secret, Session, SessionEvent, Sharing, Signer,
-  SignIn, Token, Tool, ToolFields, Trigger, TriggerShown,
+  SignIn, Token, Tool, ToolFields, Trigger, TriggerFields, TriggerShown,
 } from "./types.ts";
 
 interface Page {
@@ -285,6 +285,11 @@ export const attachmentAddress = (sessionId: string, attachmentId: string) =>
 export const sessionStream = (sessionId: string, afterSeq: number) => address(`/sessions/${segment(sessionId)}/stream`, { afterSeq });
 export const runStream = (runId: string) => address(`/runs/${segment(runId)}/stream`);
 
+export const createTrigger = (agentId: string, trigger: TriggerFields) =>
+  request<{ trigger: Trigger }>(`/agents/${segment(agentId)}/triggers`, { method: "POST", body: { trigger } });
+/** Checks a trigger without keeping it. */
+export const previewTrigger = (agentId: string, trigger: TriggerFields) =>
+  request<{ nextFires: number[] }>(`/agents/${segment(agentId)}/trigger-preview`, { method: "POST", body: { trigger } });
 /** Refused when the trigger was changed after `updatedAt`. */
 export const switchTrigger = (triggerId: string, enabled: boolean, updatedAt: number) =>
   request<{ trigger: Trigger }>(`/triggers/${segment(triggerId)}`, { method: "PATCH", body: { patch: { enabled }, expectedUpdatedAt: updatedAt } });

@@ -43,6 +43,7 @@ export type RunStatus = "queued" | "claimed" | "running" | "waiting" | "succeede
 export type Run = Narrow<schema.RunInfo, { status: RunStatus; plan?: Plan }>;
 
 export type Trigger = schema.TriggerInfo;
+export type TriggerFields = schema.TriggerInput;
 export type Firing = Narrow<schema.TriggerFiring, { status: "created" | "running" | "succeeded" | "delivered" | "no-listener" | "escalated" | "error" }>;
 export type TriggerShown = Narrow<schema.GetAgentTriggerResponse, { firings: Firing[] }>;
 

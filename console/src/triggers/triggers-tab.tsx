@@ -7,35 +7,48 @@ import { deleteTrigger, fireTrigger, queries, switchTrigger } from "../api/opera
 import type { Firing, Trigger, TriggerShown } from "../api/types.ts";
 import { CopyButton } from "../ui/copy.tsx";
 import { Confirm } from "../ui/dialog.tsx";
+import { plural } from "../ui/format.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, explain, Failed, SkeletonRows } from "../ui/state.tsx";
 import { Ago } from "../ui/time.tsx";
 import { toast } from "../ui/toast.tsx";
+import { TriggerForm } from "./trigger-form.tsx";
 import { doesOf, firingLook, nextOf, stateOf } from "./words.ts";
 
 const from = "/app/agents/$agentId/triggers" as const;
 
 export function TriggersTab() {
   const { agentId } = useParams({ from });
-  const { trigger } = useSearch({ from });
+  const { trigger, make } = useSearch({ from });
   const agent = useQuery(queries.agent(agentId));
   const list = useQuery(queries.triggers(agentId));
   const navigate = useNavigate();
   const choose = (id: string | undefined): void =>
     void navigate({ to: "/agents/$agentId/triggers", params: { agentId }, search: id === undefined ? {} : { trigger: id } });
   const role = agent.data?.agent.accessRole;
+  const may = role === "owner" || role === "writer";
+  const making = make !== undefined && may;
+  const create = may && (
+    <Link to="/agents/$agentId/triggers" params={{ agentId }} search={{ make: "new" }} className="button">
+      <Icon name="plus" /> New trigger
+    </Link>
+  );
   if (list.isPending) return <SkeletonRows rows={4} height={46} label="Loading the triggers" />;
   if (list.isError) return <Failed what="The triggers did not load" error={list.error} retry={() => void list.refetch()} />;
-  if (list.data.length === 0) {
+  if (list.data.length === 0 && !making) {
     return (
-      <Empty icon="clock" title="Nothing starts this agent by itself">
-        A trigger starts it on a schedule, when a webhook is called, or when a run ends. The agent makes one when you ask it to, and so does loam triggers create.
+      <Empty icon="clock" title="Nothing starts this agent by itself" action={create}>
+        A trigger starts it on a schedule, when a webhook is called, or when a run ends. The agent makes them too, when you ask it to.
       </Empty>
     );
   }
   return (
-    <div className="memory tools" data-open={trigger !== undefined}>
+    <div className="memory tools" data-open={trigger !== undefined || making}>
       <nav className="memory-list" aria-label="Triggers of the agent">
+        <div className="row memory-head">
+          <span className="muted small grow">{plural(list.data.length, "trigger")}</span>
+          {create}
+        </div>
         <ul className="plain">
           {list.data.map((entry) => (
             <li key={entry.id}>
@@ -49,12 +62,14 @@ export function TriggersTab() {
         </ul>
       </nav>
       <section className="card memory-file" aria-label="Trigger">
-        {trigger === undefined ? (
+        {making ? (
+          <TriggerForm agentId={agentId} done={choose} />
+        ) : trigger === undefined ? (
           <Empty icon="clock" title="Choose a trigger">
             When it fires, what it does and its newest firings stand here.
           </Empty>
         ) : (
-          <One key={trigger} id={trigger} may={role === "owner" || role === "writer"} close={() => choose(undefined)} />
+          <One key={trigger} id={trigger} may={may} close={() => choose(undefined)} />
         )}
       </section>
     </div>
